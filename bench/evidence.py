@@ -24,7 +24,7 @@ from engine.models.alignment import clean
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, Entailment
 from engine.models.verifier import load_entailment
-from engine.retrieve.bm25 import Bm25
+from engine.retrieve.bm25 import Postings
 from engine.retrieve.relevance import relevance
 from training.verifier_data import held_out_page, read
 
@@ -113,7 +113,7 @@ def rankings(page: Page, embedder: Embedder, verifier: Entailment) -> dict[str, 
     found = relevance(page.claim, page.sentences, embedder, [1 - one.scores["irrelevant"] for one in judged])
     without = relevance(page.claim, page.sentences, embedder)
     return {
-        "BM25": Bm25.of(list(page.sentences)).scores(page.claim).tolist(),
+        "BM25": Postings.of(list(page.sentences)).scores(page.claim).tolist(),
         "word overlap": [len(asked & set(stems(text))) / max(1, len(asked)) for text in page.sentences],
         "similarity": [one.parts["cosine"] for one in found],
         "probability of supportive": [one.scores["supportive"] for one in judged],

@@ -30,9 +30,8 @@ import msgspec
 from engine.core.values import decoded
 from engine.report.markdown import one_line
 from engine.studies.catalogue import study_of
-from engine.studies.compare_runs import compare_runs
 from engine.studies.config import parse_config
-from engine.studies.evaluate import Evaluation, RunManifest, opened
+from engine.studies.evaluate import Evaluation, RunManifest, compare_runs, opened
 from engine.studies.library import CASES, SHIPPED
 from engine.studies.run import Journal
 from engine.studies.tables import rounded, to_markdown

@@ -34,7 +34,7 @@ from engine.methods.spans import anchor
 from engine.models.alignment import clean
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.registry import load_writer
-from engine.retrieve.bm25 import Bm25
+from engine.retrieve.bm25 import Postings
 
 PASSAGES, LONGEST = 4, 100  # passages of a question; words of one
 SHARING = 2  # of the others, the nearest to the answer
@@ -66,7 +66,7 @@ def among_neighbours(name: str, rows: Sequence[Sourced], titles: Mapping[str, st
     may be a source, too.
     """
     rng, texts = random.Random(5), list(titles)
-    index = Bm25.of(texts)
+    index = Postings.of(texts)
 
     def nearest(query: str, but: set[str], least: float = 0.0) -> list[str]:
         scores = np.asarray(index.scores(query))

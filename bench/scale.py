@@ -92,7 +92,7 @@ for mode in ("dense", "bm25", "hybrid"):
 searched = peak()
 from engine.corpus import index
 asked = Stored().embed([""] * 20)
-found = index.open_index(collection.folder, snapshot).found
+found = index.open_index(collection.folder, snapshot)
 place = next(collection.folder.glob("generation-*")) / "vectors.npy"
 best = exact(place, asked)
 hits = [np.sort(snapshot.vectors[found.nearest(q, 200)] @ q)[-10:] for q in asked]

@@ -34,7 +34,7 @@ from engine.methods.occlusion import occlusion
 from engine.methods.spans import content_mask
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.registry import load_writer
-from engine.retrieve.bm25 import Bm25
+from engine.retrieve.bm25 import Postings
 
 PASSAGES = 4
 Floats = NDArray[np.float64]
@@ -105,7 +105,7 @@ def xquad(folder: Path, count: int, seed: int = 1) -> Iterator[Asked]:
     rng = random.Random(seed)
     rng.shuffle(rows)
     texts = {row["doc_id"]: row["passage"] for row in rows}
-    index, ids, seen = Bm25.of(list(texts.values())), list(texts), set()
+    index, ids, seen = Postings.of(list(texts.values())), list(texts), set()
     for row in rows:
         answer, own = row["answers"][0], row["doc_id"]
         if own in seen or len(seen) == count:

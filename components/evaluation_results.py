@@ -14,9 +14,8 @@ from components.figures import figure_view
 from components.html import cell, plain, visible
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
-from engine.studies.compare_runs import compare_runs, numbers
 from engine.studies.config import departures
-from engine.studies.evaluate import Evaluation, report
+from engine.studies.evaluate import Evaluation, compare_runs, numbers, report
 from engine.studies.library import Listed, folder_of, state_of, take_in
 from engine.studies.tables import caption, heading, to_csv, to_latex, to_markdown
 from engine.studies.values import Axis, Figure, Measure, Row, Series, StudyTable

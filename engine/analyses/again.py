@@ -5,14 +5,14 @@ What a language model wrote is an input of a replay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
 from engine.analyses.kind import Loaders
 from engine.core.errors import CaseError
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import BEST_SENTENCE, Decoding
 from engine.core.values import Answer, Case, ChunkSet, Passage, Prompt, Token, Value, sha256
 from engine.corpus.collection import Collection
@@ -67,11 +67,7 @@ class Repeating:
         return getattr(model, name)
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """The next kept reply to this prompt; raise `CaseError` where there is none."""
         (watch or Watch()).step("repeating")

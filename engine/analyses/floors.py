@@ -181,7 +181,7 @@ def _as_written(model: Any, coded: TokenPrompt, ids: Sequence[int]) -> NDArray[n
     """The tokens' log-probabilities as writing computes them: one at a time, on what the cache holds."""
     import torch
 
-    from engine.models.sampling import next_logits
+    from engine.models.writing import next_logits
 
     found: list[float] = []
     with model.hold() as module:

@@ -7,7 +7,7 @@ answer the question at all is asked apart (`answerable`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from engine.answer.citations import annotate
 from engine.answer.prompt import REFUSAL, build_prompt, passage_segments, stamp_of
 from engine.answer.quoting_reader import QuotingReader, Reading
 from engine.core.files import package_versions
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding, Prompting, Reader
 from engine.core.values import Answer, Passage, Prompt, Segment, Stamp
 from engine.models.closed import Choice, choose
@@ -31,7 +31,7 @@ def answer_with(
     passages: Sequence[Passage],
     prompting: Prompting,
     decoding: Decoding,
-    on_text: Callable[[str], None] | None = None,
+    on_text: OnText | None = None,
     watch: Watch | None = None,
     *,
     numbers: Sequence[int] = (),
@@ -65,9 +65,6 @@ def answerable(writer: Writer, question: str, passages: Sequence[Passage], watch
     `probabilities["yes"]` is its probability where the writer scores; else the reply is read, None where it cannot be.
     """
     return choose(writer, answerable_prompt(question, passages), OPTIONS, watch=watch)
-
-
-OnText = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ shape is published as a JSON Schema: `docs/case-file.schema.json`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -97,7 +98,8 @@ def read_case_file(data: bytes | str) -> CaseFile:
         file = converted(migrated(raw), CaseFile)
     except msgspec.ValidationError as error:
         raise CaseFileError(f"The case file is not valid: {_told(error)}. Nothing was imported.") from error
-    for path, problem in _problems(file):
+    problems = (_hash_problems(file), _offset_problems(file.case), _stamp_problems(file.case), _history_problems(file))
+    for path, problem in chain(*problems):
         raise CaseFileError(f"The case file is inconsistent at {path}: {problem}. Nothing was imported.")
     return file
 
@@ -148,14 +150,6 @@ def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:
         content=content_hash(case),
         history=history[-1].hash if history else "",
     )
-
-
-def _problems(file: CaseFile) -> Iterator[tuple[str, str]]:
-    """(JSON path, what is wrong) of everything that does not fit."""
-    yield from _hash_problems(file)
-    yield from _offset_problems(file.case)
-    yield from _stamp_problems(file.case)
-    yield from _history_problems(file)
 
 
 def _hash_problems(file: CaseFile) -> Iterator[tuple[str, str]]:

@@ -94,55 +94,6 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-# The library's file: one SQLite database (WAL), opened anew by every call, so that threads and processes share it.
-
-
-class Database:
-    """The file at `path`, brought up to this version's schema; `patience`: seconds to wait for another writer."""
-
-    def __init__(self, path: Path, patience: float = 30.0) -> None:
-        self.path, self.patience = path, patience
-        with self.reading() as connection:
-            migrate(connection)
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection; raise `StorageError` where the file cannot be used."""
-        try:
-            frozen = self._frozen()
-            place = f"{self.path.absolute().as_uri()}?immutable=1" if frozen else self.path
-            connection = sqlite3.connect(place, timeout=self.patience, isolation_level=None, uri=frozen)
-            try:
-                connection.row_factory = sqlite3.Row
-                if not frozen:
-                    connection.execute("PRAGMA journal_mode=WAL")
-                yield connection
-            finally:
-                connection.close()
-        except sqlite3.OperationalError as error:
-            raise StorageError(
-                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space, make "
-                f"the data folder writable or close the other program that uses the library, then try again. Saved "
-                f"cases are intact."
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise StorageError(
-                f"The case library {self.path.name} is damaged ({error}). Move the file elsewhere and import your "
-                f"exports."
-            ) from error
-
-    def _frozen(self) -> bool:
-        """Whether the folder is read-only and the file whole: the log that WAL's readers share cannot be made there."""
-        log = self.path.with_name(f"{self.path.name}-wal")
-        return self.path.exists() and not log.exists() and not os.access(self.path.parent, os.W_OK)
-
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection inside one transaction, which an error undoes as a whole."""
-        with self.reading() as connection, transaction(connection):
-            yield connection
-
-
 # Cases and marks as rows: what is written beside a JSON body, and what is refused; inside a transaction each.
 
 
@@ -184,13 +135,6 @@ def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
     )
     connection.execute("INSERT OR REPLACE INTO bodies (id, body) VALUES (?, ?)", (case.id, msgspec.json.encode(case)))
     connection.execute("DELETE FROM summaries WHERE id = ?", (case.id,))
-
-
-def check_known(connection: sqlite3.Connection, case_id: str) -> None:
-    """Raise `CaseNotFound` if the case does not exist or was deleted."""
-    known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case_id,)).fetchone()
-    if known is None:
-        raise _not_found(case_id)
 
 
 def _not_found(case_id: str) -> CaseNotFound:
@@ -248,37 +192,78 @@ def added(case: Case, analysis: Analysis) -> Case:
 
 
 class CaseStore:
-    """The library of cases at `path`; `patience`: seconds to wait for another writer."""
+    """The library of cases at `path`; `patience`: seconds to wait for another writer.
+
+    One SQLite database (WAL), opened anew by every call, so that threads and processes share it.
+    """
 
     def __init__(self, path: Path, patience: float = 30.0) -> None:
-        self.path = path
-        self._file = Database(path, patience)
+        self.path, self.patience = path, patience
+        with self._reading() as connection:
+            migrate(connection)
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection; raise `StorageError` where the file cannot be used."""
+        try:
+            frozen = self._frozen()
+            place = f"{self.path.absolute().as_uri()}?immutable=1" if frozen else self.path
+            connection = sqlite3.connect(place, timeout=self.patience, isolation_level=None, uri=frozen)
+            try:
+                connection.row_factory = sqlite3.Row
+                if not frozen:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                yield connection
+            finally:
+                connection.close()
+        except sqlite3.OperationalError as error:
+            raise StorageError(
+                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space, make "
+                f"the data folder writable or close the other program that uses the library, then try again. Saved "
+                f"cases are intact."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise StorageError(
+                f"The case library {self.path.name} is damaged ({error}). Move the file elsewhere and import your "
+                f"exports."
+            ) from error
+
+    def _frozen(self) -> bool:
+        """Whether the folder is read-only and the file whole: the log that WAL's readers share cannot be made there."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return self.path.exists() and not log.exists() and not os.access(self.path.parent, os.W_OK)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection inside one transaction, which an error undoes as a whole."""
+        with self._reading() as connection, transaction(connection):
+            yield connection
 
     # Cases
 
     def save(self, case: Case) -> None:
         """Write the case, replacing an earlier state of it; raise `CaseFrozen` for a signed-off one."""
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             write(connection, case, now())
 
     def load(self, case_id: str) -> Case:
         """Read a case; raise `CaseNotFound`."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return read(connection, case_id)
 
     def load_whole(self, case_id: str) -> tuple[Case, tuple[Mark, ...]]:
         """A case and its history at one moment."""
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             return read(connection, case_id), marks_of(connection, case_id)
 
     def has(self, case_id: str) -> bool:
         """Whether there is a case of that id."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             return connection.execute("SELECT 1 FROM cases WHERE id = ?", (case_id,)).fetchone() is not None
 
     def update(self, case_id: str, change: Callable[[Case], Case]) -> Case:
         """Read, change and write a case in one transaction; return the new state."""
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             case = change(read(connection, case_id))
             write(connection, case, now())
         return case
@@ -294,7 +279,7 @@ class CaseStore:
 
     def put(self, case: Case, history: Sequence[Mark], *, replace: bool = False) -> None:
         """Write a case with its whole history, as an import does; raise `CaseError` where another one has its id."""
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case.id,)).fetchone()
             if known and (read(connection, case.id), marks_of(connection, case.id)) == (case, tuple(history)):
                 return
@@ -313,20 +298,20 @@ class CaseStore:
     def rows(self, search: str | Query = "", limit: int = 200) -> list[CaseRow]:
         """The library, last changed first, or as a `Query` says."""
         query = search if isinstance(search, Query) else Query(text=search, limit=limit)
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             found = connection.execute(*select(query)).fetchall()
         return [CaseRow(**{**row, "tags": tuple(row["tags"].split("\n")[1:-1])}) for row in found]
 
     def count(self, query: Query) -> int:
         """How many cases a query finds, whatever its limit."""
         condition, values = where(query)
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             (number,) = connection.execute(f"SELECT count(*) FROM cases WHERE {condition}", values).fetchone()
         return int(number)
 
     def facets(self) -> dict[str, list[str]]:
         """The models, corpora and tags in use."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             found = connection.execute(
                 "SELECT DISTINCT model, corpus, tags FROM cases WHERE deleted IS NULL"
             ).fetchall()
@@ -339,13 +324,13 @@ class CaseStore:
 
     def summaries(self) -> dict[str, tuple[str, bytes]]:
         """Of each case what `keep_summaries` kept: the state that it is of, and its body."""
-        with self._file.reading() as connection:
+        with self._reading() as connection:
             found = connection.execute("SELECT id, of, body FROM summaries").fetchall()
         return {row["id"]: (row["of"], row["body"]) for row in found}
 
     def keep_summaries(self, found: Mapping[str, tuple[str, bytes]]) -> None:
         """Keep what the library says of cases, by their ids: the state that it is of, and its body."""
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO summaries (id, of, body) VALUES (?, ?, ?)",
                 [(case_id, of, body) for case_id, (of, body) in found.items()],
@@ -353,20 +338,20 @@ class CaseStore:
 
     def delete(self, case_id: str) -> Case:
         """Take a case out of the library and return it; `restore` brings it back with its history."""
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             case = read(connection, case_id)
             connection.execute("UPDATE cases SET deleted = ? WHERE id = ?", (now(), case_id))
         return case
 
     def restore(self, case_id: str) -> Case:
         """Undo `delete`; raise `CaseNotFound` where it was emptied away."""
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             connection.execute("UPDATE cases SET deleted = NULL WHERE id = ?", (case_id,))
             return read(connection, case_id)
 
     def empty_bin(self) -> int:
         """Remove the deleted cases for good, with their histories; return how many."""
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             gone = [row["id"] for row in connection.execute("SELECT id FROM cases WHERE deleted IS NOT NULL")]
             for case_id in gone:
                 forget(connection, case_id)
@@ -376,8 +361,10 @@ class CaseStore:
 
     def history(self, case_id: str) -> tuple[Mark, ...]:
         """The review history of a case, oldest first."""
-        with self._file.reading() as connection:
-            check_known(connection, case_id)
+        with self._reading() as connection:
+            known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case_id,)).fetchone()
+            if known is None:
+                raise _not_found(case_id)
             return marks_of(connection, case_id)
 
     def add_mark(self, case_id: str, draft: MarkDraft, seen: str | None = None) -> Mark:
@@ -391,7 +378,7 @@ class CaseStore:
         nothing is written. Raises `CaseFrozen` for a signed-off case.
         """
         key = signing_key()
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             case = read(connection, case_id)
             check_open(connection, case_id)
             history = marks_of(connection, case_id)
@@ -409,7 +396,7 @@ class CaseStore:
     def new_version(self, case_id: str, author: str) -> Case:
         """A copy of a case under a new id, open again, that names the case it came from; standing marks come along."""
         key = signing_key()
-        with self._file.writing() as connection:
+        with self._writing() as connection:
             old, marks = read(connection, case_id), marks_of(connection, case_id)
             case = msgspec.structs.replace(old, id=new_case_id(), parent=old.id, created=now())
             write(connection, case, now())

@@ -23,9 +23,8 @@ from engine.commands.shared import (
 from engine.core.errors import GroundworkError, InputError
 from engine.core.settings import Settings
 from engine.core.values import Value
-from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
+from engine.corpus.collection import Collection, health, list_corpora, remove, unreadable_corpora
 from engine.corpus.formats.records import Fields
-from engine.corpus.health import health
 from engine.models.embedder import full_name, load_embedder
 from engine.retrieve.search import rerank_hits, search as search_passages
 

@@ -19,21 +19,13 @@ class Host(Value, frozen=True):
 
 def hosts() -> tuple[Host, ...]:
     """The hosts that the environment names; none of them is asked before somebody does what `when` says."""
-    found = []
-    if not is_offline():
-        address = os.environ.get("HF_ENDPOINT") or HUB
-        found.append(
-            Host(address=bare_address(address), when="a Hugging Face id is given for a model: its files are downloaded")
-        )
-    if server := os.environ.get("GROUNDWORK_CHROMA"):
-        found.append(
-            Host(address=bare_address(server), when="a collection is searched or changed: vectors and passage ids")
-        )
-    if server := os.environ.get("OPENAI_BASE_URL"):
-        found.append(
-            Host(address=bare_address(server), when="a model is named openai:MODEL: question, passages and drafts")
-        )
-    return tuple(found)
+    hub = "" if is_offline() else os.environ.get("HF_ENDPOINT") or HUB
+    named = (
+        (hub, "a Hugging Face id is given for a model: its files are downloaded"),
+        (os.environ.get("GROUNDWORK_CHROMA"), "a collection is searched or changed: vectors and passage ids"),
+        (os.environ.get("OPENAI_BASE_URL"), "a model is named openai:MODEL: question, passages and drafts"),
+    )
+    return tuple(Host(address=bare_address(address), when=when) for address, when in named if address)
 
 
 def is_offline() -> bool:

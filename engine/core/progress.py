@@ -12,16 +12,9 @@ from engine.core.errors import Cancelled
 
 Report = Callable[[str, int, int], None]
 Tell = Callable[[Any], None]
+OnText = Callable[[str], None]  # gets a text as it grows, from its beginning
 T = TypeVar("T")
 P = ParamSpec("P")
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """The report of a run that nobody watches."""
-
-
-def _untold(value: Any) -> None:
-    """The text or value of a computation that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +25,21 @@ class Watch:
     case as it was just saved; `cancel` is set from another thread.
     """
 
-    report: Report = _silent
+    report: Report = lambda stage, done, total: None
     cancel: threading.Event = field(default_factory=threading.Event)
-    text: Callable[[str], None] = _untold
-    case: Tell = _untold
+    text: OnText = lambda text: None
+    case: Tell = lambda case: None
 
     def step(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Report, then raise `Cancelled` if the user asked to stop."""
         self.report(stage, done, total)
         if self.cancel.is_set():
             raise Cancelled(f"Stopped during {stage}. Finished parts are kept.")
+
+    def part(self, before: int, total: int) -> Watch:
+        """A watch that reports a part's progress as that of the whole, `before` being what was done before it."""
+        told = self.report
+        return Watch(lambda stage, done, most: told(stage, before + done, max(total, before + most)), self.cancel)
 
 
 def whole(grow: Callable[P, Iterable[T]]) -> Callable[P, T]:

@@ -201,7 +201,7 @@ class Verification(Value, frozen=True):
 class Given(NamedTuple):
     """A value that a paper gives, and where."""
 
-    value: Any
+    value: bool | int | float | str | tuple[int, ...]
     section: str
 
 
@@ -210,22 +210,11 @@ class Paper:
     """A paper's title and the settings that it gives, by `stage.field`."""
 
     title: str
-    gives: Mapping[str, Given]
+    gives: dict[str, Given]
 
 
-def _papers() -> dict[str, Paper]:
-    read = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))
-    return {
-        name: Paper(paper["title"], {path: _given(*pair) for path, pair in paper["gives"].items()})
-        for name, paper in read.items()
-    }
-
-
-def _given(value: Any, section: str) -> Given:
-    return Given(tuple(value) if isinstance(value, list) else value, section)
-
-
-PAPERS: Mapping[str, Paper] = _papers()
+_PAPERS = Path(__file__).with_name("papers.toml")
+PAPERS: Mapping[str, Paper] = converted(tomllib.loads(_PAPERS.read_text(encoding="utf-8")), dict[str, Paper])
 
 
 def paper_of(name: str) -> Paper:
@@ -271,8 +260,10 @@ class Settings(Value, frozen=True):
                         f"--set {assignment!r} is not a setting. Write stage.field=value with one of: {known};"
                         f" or paper= with one of: {', '.join(PAPERS)}."
                     )
-                listed = isinstance(data[stage][field], (list, tuple)) and isinstance(content, str)
-                data[stage][field] = [part.strip() for part in content.split(",")] if listed else content
+                if isinstance(data[stage][field], (list, tuple)) and isinstance(content, str):
+                    data[stage][field] = [part.strip() for part in content.split(",")]
+                else:
+                    data[stage][field] = content
         return _checked(data, strict=False)
 
     def as_paper(self, name: str) -> Settings:

@@ -43,9 +43,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 def bootstrap_interval(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 1337) -> Interval:
     """Percentile bootstrap of the mean of `values` (each one independent case), of which there is one at least."""
-    array = np.asarray(values, dtype=np.float64)
-    means = _resampled_means(array, np.ones_like(array), resamples, seed)
-    return _interval(float(array.mean()), means, array.size)
+    return bootstrap_of_means([values], lambda means: means, resamples=resamples, seed=seed)
 
 
 def interval_or_none(values: Sequence[float], *, seed: int = 1337) -> Interval | None:

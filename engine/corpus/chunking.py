@@ -27,9 +27,13 @@ def passages(document: Document, chunking: Chunking | None = None) -> tuple[Pass
     content and span, so it never comes to mean something else.
     """
     how = chunking or Chunking()
+    return tuple(passages_at(document, _SPANS[how.method](document, how)))
+
+
+def passages_at(document: Document, spans: Sequence[Span]) -> Iterator[Passage]:
+    """The document's passages at its spans, in order."""
     digest = sha256(document.text)[:10]
-    spans = _SPANS[how.method](document, how)
-    return tuple(passage_of(document, digest, ordinal, span) for ordinal, span in enumerate(spans))
+    return (passage_of(document, digest, ordinal, span) for ordinal, span in enumerate(spans))
 
 
 def passage_of(document: Document, digest: str, ordinal: int, span: Span) -> Passage:

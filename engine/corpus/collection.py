@@ -18,12 +18,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 import numpy as np
 
-from engine.core.errors import CorpusError, CorpusLocked, CorpusMismatch, CorpusNotFound, InputError
+from engine.core.errors import (
+    CorpusError,
+    CorpusLocked,
+    CorpusMismatch,
+    CorpusNotFound,
+    GroundworkError,
+    InputError,
+    ServerError,
+)
 from engine.core.files import home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
@@ -122,12 +130,8 @@ def _told(how: Chunking) -> str:
     return f"{how.method} to {how.words} words with overlap {how.overlap}"
 
 
+_SNAPSHOTS: dict[Path, Snapshot] = {}  # the latest one of each collection
 PIECE = 1_024  # passages embedded and stored at a time; about 15 seconds of work
-
-
-def _shifted(watch: Watch, offset: int, total: int) -> Watch:
-    """A watch that reports a piece's progress as part of the whole, as far as that is known."""
-    return Watch(lambda stage, done, most: watch.report(stage, offset + done, max(total, offset + most)), watch.cancel)
 
 
 class IngestReport(Value, frozen=True):
@@ -233,7 +237,10 @@ class Collection:
         """
         manifest = self.manifest
         agree(manifest, self.given, self.chunking)
-        return _cached_snapshot(self.folder, manifest)
+        known = _SNAPSHOTS.get(self.folder)
+        if known is None or known.manifest != manifest:
+            known = _SNAPSHOTS[self.folder] = store.read_snapshot(self.folder, manifest)
+        return known
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -323,14 +330,14 @@ class Collection:
             return Counter(_change(old, d) for d in held)
         tally: Counter[str] = Counter()
         manifest = old.manifest
-        made = large.Made(embedder=manifest.embedder, dimensions=manifest.dimensions, chunking=manifest.chunking)
+        made = msgspec.json.encode((manifest.embedder, manifest.dimensions, manifest.chunking))
         with storage(f"the collection {self.name}"):
-            stage = large.Staging(self.folder, made)
+            stage = large.Staging(self.folder, manifest.dimensions, made)
         with closing(stage) as staged:
             documents = chain(held, more, coming)
             new = ((d, passages(d, self.chunking)) for d in self._new(old, documents, staged, tally))
             for batch in _batches(new, lambda item: len(item[1])):
-                vectors = self._vectors(old, batch, _shifted(watch, staged.passages, total))
+                vectors = self._vectors(old, batch, watch.part(staged.passages, total))
                 with storage(f"the collection {self.name}"):
                     staged.add([(d, [(p.start, p.end) for p in found]) for d, found in batch], vectors)
             if not staged.passages:
@@ -406,13 +413,67 @@ def _batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
         yield batch
 
 
-_SNAPSHOTS: dict[Path, Snapshot] = {}
+# Is a collection whole: its files' hashes, its offsets, its vectors, its index; and what can be mended is mended. The
+# documents are the truth: passages and vectors are made again from them, the index from the vectors.
 
 
-def _cached_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
-    """The snapshot of a manifest, the latest one of each collection kept in memory."""
-    known = _SNAPSHOTS.get(folder)
-    if known is None or known.manifest != manifest:
-        known = store.read_snapshot(folder, manifest)
-        _SNAPSHOTS[folder] = known
-    return known
+class Health(Value, frozen=True):
+    """The result of a check. `notes` say in sentences what was wrong and what was done about it."""
+
+    state: Literal["good", "mended", "damaged"]
+    notes: tuple[str, ...] = ()
+
+
+def health(name: str, watch: Watch | None = None) -> Health:
+    """Check a collection and mend what can be mended; raise `CorpusNotFound` if there is none of that name.
+
+    The index is checked where one exists.
+    """
+    collection = Collection.open(name)
+    manifest = collection.manifest
+    wrong = store.verify_hashes(collection.folder, manifest) if manifest.generation else []
+    if {"documents.jsonl", large.TEXT} & set(wrong):
+        return Health(
+            state="damaged",
+            notes=("The stored documents are damaged. Remove the collection and ingest its files again.",),
+        )
+    mended: list[str] = []
+    try:
+        if wrong:
+            collection.rebuild_from(store.read_documents(collection.folder, manifest), watch or Watch())
+            mended.append(f"{' and '.join(wrong)} did not match the stored documents and were rebuilt from them.")
+        snapshot = collection.snapshot()
+    except CorpusError as error:
+        return Health(state="damaged", notes=(*mended, str(error)))
+    found = _inconsistencies(snapshot)
+    return _with_index(collection, snapshot, [*mended, *found], bool(found), watch)
+
+
+def _inconsistencies(snapshot: Snapshot) -> list[str]:
+    """Sentences about what does not fit; nothing where all is well."""
+    notes = []
+    for passage in snapshot.passages:
+        document = snapshot.documents.get(passage.document)
+        if document is None or document.text[passage.start : passage.end] != passage.text:
+            notes.append(f"Passage {passage.id} differs from the text at its position in the document.")
+    if not np.isfinite(snapshot.vectors).all():
+        notes.append("Some vectors contain values that are not numbers.")
+    return notes
+
+
+def _with_index(
+    collection: Collection, snapshot: Snapshot, notes: list[str], damaged: bool, watch: Watch | None
+) -> Health:
+    """The verdict on what was noted, with what the index check says; `damaged`: some of it could not be mended."""
+    if snapshot.passages and index.exists(collection.folder):
+        was_open = index.is_open(collection.folder)
+        try:
+            notes.extend(filter(None, [index.open_index(collection.folder, snapshot, watch).repaired]))
+        except (CorpusLocked, ServerError) as error:
+            return Health(state="damaged" if damaged else "good", notes=(*notes, str(error)))
+        except GroundworkError as error:
+            return Health(state="damaged", notes=(*notes, str(error)))
+        finally:
+            if not was_open:  # a check must not keep other processes from the index
+                index.close_index(collection.folder)
+    return Health(state="damaged" if damaged else "mended" if notes else "good", notes=tuple(notes))

@@ -10,38 +10,31 @@ wrote left collections that never opened again.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
-
-import numpy as np
-
-from engine.core.progress import Watch
-from engine.corpus import cells, large
-from engine.corpus.store import Snapshot
-
-if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
-    from chromadb.api.models.Collection import Collection as ChromaCollection
 import logging
 import os
 import shutil
 import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
+import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import Cancelled, CorpusLocked, ServerError, StorageError
 from engine.core.files import replace_file, sha256_of
-from engine.core.values import decoded
-from engine.corpus.store import storage
+from engine.core.progress import Watch
+from engine.core.values import decoded, sha256
+from engine.corpus import cells, large
+from engine.corpus.store import Snapshot, storage
 from engine.models.protocols import Floats
 
 if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection as ChromaCollection
 
 
@@ -50,7 +43,7 @@ if TYPE_CHECKING:
 _BATCH = 5_000  # Chroma refuses more than 5,461 a call
 _PROBES = 8
 _SERVER_TIMEOUT = 60.0  # seconds for one answer of a Chroma server
-_HNSW: dict[str, Any] = {"space": "cosine", "ef_construction": 200, "ef_search": 400, "max_neighbors": 32}
+_CONFIGURATION: Any = {"hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 400, "max_neighbors": 32}}
 
 
 class NotInStep(Exception):
@@ -64,37 +57,20 @@ def failures() -> tuple[type[Exception], ...]:
     import httpx
     from chromadb.errors import ChromaError
 
-    return (
-        NotInStep,
-        ChromaError,
-        sqlite3.Error,
-        httpx.HTTPError,
-        OSError,
-        ValueError,
-        KeyError,
-        RuntimeError,
-        TypeError,
-    )
-
-
-def served(address: str, folder: Path) -> ChromaCollection:
-    """The server's collection for the data folder's collection `folder`."""
-    configuration: Any = {"hnsw": _HNSW}
-    return _server_client(address).get_or_create_collection(
-        _server_name(folder), embedding_function=None, configuration=configuration
-    )
+    bad = (OSError, ValueError, KeyError, RuntimeError, TypeError)
+    return (NotInStep, ChromaError, sqlite3.Error, httpx.HTTPError, *bad)
 
 
 def _server_client(address: str) -> ClientAPI:
     """A client of the server, with a time-out (its own default is to wait for ever); `ValueError` for no address."""
     import chromadb
+    from chromadb.config import Settings
 
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("it is not an address: write http://HOST:PORT")
-    client = chromadb.HttpClient(
-        host=parts.hostname, port=parts.port or 8000, ssl=parts.scheme == "https", settings=_settings()
-    )
+    quiet = Settings(anonymized_telemetry=False)
+    client = chromadb.HttpClient(parts.hostname, parts.port or 8000, parts.scheme == "https", settings=quiet)
     session = getattr(getattr(client, "_server", None), "_session", None)
     if session is not None:
         session.timeout = _SERVER_TIMEOUT
@@ -103,14 +79,7 @@ def _server_client(address: str) -> ClientAPI:
 
 def _server_name(folder: Path) -> str:
     """The name on the server of the collection in `folder`: two data folders never share one."""
-    return "groundwork-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:24]
-
-
-def _settings() -> Any:
-    """Chroma's settings: nothing is reported to anybody."""
-    from chromadb.config import Settings
-
-    return Settings(anonymized_telemetry=False)
+    return "groundwork-" + sha256(str(folder.resolve()))[:24]
 
 
 def synchronise(collection: ChromaCollection, snapshot: Snapshot, watch: Watch) -> None:
@@ -120,13 +89,8 @@ def synchronise(collection: ChromaCollection, snapshot: Snapshot, watch: Watch) 
     for batch in _batches(sorted(there - wanted)):
         collection.delete(ids=batch)
     missing = [row for row, p in enumerate(snapshot.passages) if p.id not in there]
-    fill(collection, snapshot, missing, watch)
-
-
-def fill(collection: ChromaCollection, snapshot: Snapshot, rows: Sequence[int], watch: Watch) -> None:
-    """Add the vectors of `rows`."""
-    for number, batch in enumerate(_batches(rows)):
-        watch.step("index", number * _BATCH, len(rows))
+    for number, batch in enumerate(_batches(missing)):
+        watch.step("index", number * _BATCH, len(missing))
         collection.upsert(
             ids=[snapshot.passages[row].id for row in batch],
             embeddings=np.ascontiguousarray(snapshot.vectors[list(batch)]),
@@ -139,39 +103,21 @@ def _batches(items: Sequence[Any]) -> Iterator[Any]:
         yield items[first : first + _BATCH]
 
 
-class Nearest(Protocol):
-    """Whatever names the rows of vectors near to one."""
-
-    @property
-    def size(self) -> int:
-        """How many vectors it holds."""
-
-    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
-        """About the `count` nearest rows, ascending; approximate, so ask for more than needed."""
-
-
 @dataclass(frozen=True)
-class Served:
-    """The collection on a Chroma server."""
+class Index:
+    """An index of `size` passages, exactly those of `held`; `repaired` says what was wrong and done, or is empty.
 
-    collection: ChromaCollection
-    snapshot: Snapshot
+    `nearest` gives the snapshot rows of about so many passages nearest to a vector, ascending; approximate, so ask for
+    more than needed. It raises `ServerError` where the server has gone away since the index was opened.
+    """
 
-    @property
-    def size(self) -> int:
-        """How many vectors it holds."""
-        return self.collection.count()
-
-    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
-        """About the `count` nearest rows, ascending; `ServerError` where the server has gone away."""
-        try:
-            answer = self.collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
-        except failures() as error:
-            raise ServerError(f"The search index did not answer ({error}). Open the collection again.") from error
-        return np.array(sorted(self.snapshot.rows(answer["ids"][0]).values()), dtype=np.intp)
+    held: str
+    size: int
+    nearest: Callable[[Floats, int], NDArray[np.intp]]
+    repaired: str = ""
 
 
-def check(found: Nearest, snapshot: Snapshot) -> None:
+def check(found: Index, snapshot: Snapshot) -> None:
     """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal."""
     count = found.size
     if count != len(snapshot.passages):
@@ -187,27 +133,6 @@ log = logging.getLogger(__name__)
 SERVER = "GROUNDWORK_CHROMA"
 NEEDED_FROM = 50_000  # passages; below, exact search is as fast as the index
 _STATE = "index.json"
-
-
-@dataclass(frozen=True)
-class Index:
-    """An index that holds exactly the passages of `held`; `repaired` says what was found and done, or is empty."""
-
-    held: str
-    found: Nearest
-    repaired: str = ""
-
-    @property
-    def size(self) -> int:
-        """How many passages it holds."""
-        return self.found.size
-
-    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
-        """Snapshot rows of about the `count` nearest passages, ascending; approximate, so ask for more than needed.
-
-        Raises `ServerError` where the server has gone away since the index was opened.
-        """
-        return self.found.nearest(vector, count)
 
 
 class NotReady(Exception):
@@ -287,18 +212,20 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
     place = _current_place(folder, state)
     if place is not None and state.get("held") == held:
         try:
-            _check_files(place, state)
-            found = cells.Cells(place)
-            check(found, snapshot)
+            if changed := [name for name in cells.FILES if state.get(name) != sha256_of(place / name)]:
+                raise NotInStep(f"{changed[0]} was changed after it was written")
+            own = cells.Cells(place)
+            check(found := Index(held, own.size, own.nearest), snapshot)
         except (NotInStep, OSError, ValueError, EOFError) as error:
             trouble = f"The search index did not match its collection ({error}). It was rebuilt from the vectors."
             log.warning("The search index of %s did not match its collection (%s).", folder.name, error)
         else:
-            return Index(held, found)
+            return found
     if not build:
         raise NotReady(trouble or f"The search index of {folder.name!r} has not been built.")
     with _building(folder):
-        return Index(held, cells.Cells(_rebuilt(folder, snapshot, held, watch)), trouble)
+        own = cells.Cells(_rebuilt(folder, snapshot, held, watch))
+        return Index(held, own.size, own.nearest, trouble)
 
 
 def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch) -> Path:
@@ -315,33 +242,35 @@ def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch) -> Path:
     return place
 
 
-def _check_files(place: Path, state: dict[str, str]) -> None:
-    """Raise `NotInStep` where a file was changed after it was written; a second or two for a gigabyte."""
-    for name in cells.FILES:
-        if state.get(name) != sha256_of(place / name):
-            raise NotInStep(f"{name} was changed after it was written")
-
-
 def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
     """The index on the server, named after the collection's folder; one process at a time brings it up to date."""
     from filelock import FileLock
 
+    def nearest(vector: Floats, count: int) -> NDArray[np.intp]:
+        try:
+            answer = collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
+        except failures() as error:
+            raise ServerError(f"The search index did not answer ({error}). Open the collection again.") from error
+        return np.array(sorted(snapshot.rows(answer["ids"][0]).values()), dtype=np.intp)
+
     address = os.environ[SERVER]
     try:
-        collection = served(address, folder)
+        collection = _server_client(address).get_or_create_collection(
+            _server_name(folder), embedding_function=None, configuration=_CONFIGURATION
+        )
         with FileLock(folder / "server.lock"):
             if (collection.metadata or {}).get("held") != held:
                 if not build:
                     raise NotReady(f"The index on {address} does not match the collection.")
                 synchronise(collection, snapshot, watch)
                 collection.modify(metadata={"held": held})
-        check(found := Served(collection, snapshot), snapshot)
+        check(found := Index(held, collection.count(), nearest), snapshot)
     except failures() as error:
         raise ServerError(
             f"The Chroma server at {address} gave an unexpected reply ({error}). Start it with `chroma run`, "
             f"or unset {SERVER} to use the index in the data folder."
         ) from error
-    return Index(held, found)
+    return found
 
 
 @contextmanager

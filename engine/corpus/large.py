@@ -22,10 +22,9 @@ import msgspec
 import numpy as np
 from numpy.lib.format import write_array_header_1_0
 
-from engine.core.settings import Chunking
 from engine.core.text import Span
-from engine.core.values import Document, DocumentSection, Passage, Value, converted, sha256
-from engine.corpus.chunking import passage_of
+from engine.core.values import Document, DocumentSection, Passage, converted, sha256
+from engine.corpus.chunking import passage_of, passages_at
 from engine.models.protocols import Floats
 
 TEXT, VECTORS = "text.sqlite", "vectors.npy"
@@ -41,14 +40,6 @@ CREATE INDEX IF NOT EXISTS places ON documents (first);
 _Rest = tuple[str, str, str, tuple[DocumentSection, ...], tuple[int, ...]]  # title to pages, less the text
 _LAST = "SELECT first, length(spans) / 8 FROM documents ORDER BY number DESC LIMIT 1"  # their sum is the rows
 _COLUMNS = "SELECT number, id, first, spans, text, rest FROM documents"
-
-
-class Made(Value, frozen=True):
-    """Everything that vectors and passages depend on; an ingest with another embedder or chunking does not resume."""
-
-    embedder: str
-    dimensions: int
-    chunking: Chunking
 
 
 class StoredRows:
@@ -79,7 +70,7 @@ class StoredRows:
         """All documents by id and all passages; the file is closed."""
         found = list(self.all())
         self._file.close()
-        passages = tuple(passage for document, _, spans in found for passage in _passages(document, spans))
+        passages = tuple(passage for document, _, spans in found for passage in passages_at(document, spans))
         return {document.id: document for document, _, _ in found}, passages
 
     def named(self, name: object) -> tuple[Document, int, list[Span]] | None:
@@ -148,7 +139,7 @@ class StoredPassages(Sequence[Passage]):
         return passage_of(document, sha256(document.text)[:10], int(place) - first, spans[int(place) - first])
 
     def __iter__(self) -> Iterator[Passage]:
-        return (passage for document, _, spans in self._rows.all() for passage in _passages(document, spans))
+        return (passage for document, _, spans in self._rows.all() for passage in passages_at(document, spans))
 
     def __len__(self) -> int:
         return self._size
@@ -156,26 +147,23 @@ class StoredPassages(Sequence[Passage]):
     def of_document(self, name: str) -> tuple[int, tuple[Passage, ...]]:
         """The first row of a document's passages, and the passages; None if the document does not exist."""
         found = self._rows.named(name)
-        return (found[1], tuple(_passages(found[0], found[2]))) if found else (0, ())
-
-
-def _passages(document: Document, spans: Sequence[Span]) -> Iterator[Passage]:
-    """A document's passages at the stored places."""
-    digest = sha256(document.text)[:10]
-    return (passage_of(document, digest, ordinal, span) for ordinal, span in enumerate(spans))
+        return (found[1], tuple(passages_at(found[0], found[2]))) if found else (0, ())
 
 
 class Staging:
     """The next generation while it grows in `staged/`."""
 
-    def __init__(self, folder: Path, made: Made) -> None:
-        """Open what an ingest left that did not finish, if it was made alike, or begin."""
+    def __init__(self, folder: Path, dimensions: int, made: bytes) -> None:
+        """Open what an ingest left that did not finish, or begin.
+
+        `made` names all that vectors and passages depend on; an ingest that depends on anything else does not resume.
+        """
         self.place = folder / "staged"
-        self._bytes = made.dimensions * 4
-        if not self._opened(msgspec.json.encode(made)):
+        self._bytes = dimensions * 4
+        if not self._opened(made):
             self.close()
             shutil.rmtree(self.place, ignore_errors=True)
-            self._opened(msgspec.json.encode(made), new=True)
+            self._opened(made, new=True)
         self._coming: set[str] = set()  # asked for since the last batch
         self.kept = 0  # documents of an earlier ingest that have come again, the first ones of the stage
         self._earlier = self._count()

@@ -16,6 +16,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -165,14 +166,6 @@ class Source:
     path: Path | None = None  # None for a member of an archive
 
 
-def read_files(
-    paths: Sequence[str | Path], watch: Watch, fields: Fields | None = None
-) -> tuple[list[Document], list[tuple[str, str]]]:
-    """(documents, skipped as (name, reason)) of files, folders and archives; a bad file never stops the batch."""
-    skipped: list[tuple[str, str]] = []
-    return list(stream_files(paths, watch, skipped, fields)), skipped
-
-
 def stream_files(
     paths: Sequence[str | Path],
     watch: Watch,
@@ -180,9 +173,10 @@ def stream_files(
     fields: Fields | None = None,
     keep: Keep | None = None,
 ) -> Iterator[Document]:
-    """The same one by one; what is left out is put into `skipped` on the way, `keep` as in `documents_of`.
+    """The documents of files, folders and archives, one by one; a bad file never stops the batch.
 
-    A file in wiki_dpr's layout is read twice, once to see whether all of it can be taken, and never held.
+    What is left out is put into `skipped` on the way as (name, reason), `keep` as in `documents_of`. A file in
+    wiki_dpr's layout is read twice, once to see whether all of it can be taken, and never held.
     """
     taken: dict[int, int] = {}  # by the hash of its id the hash of each document
     sources = [source for path in paths for source in files_in(Path(path), skipped)]
@@ -226,7 +220,7 @@ def _folder(folder: Path) -> Iterator[Source]:
             if name.startswith(".") or path.is_symlink():
                 continue
             shown = path.relative_to(folder).as_posix()
-            yield Source(shown, lambda path=path, shown=shown: read_bytes(path, shown), path)  # type: ignore[misc]
+            yield Source(shown, partial(read_bytes, path, shown), path)
 
 
 def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
@@ -250,7 +244,7 @@ def _zip_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], by
     check_zip(archive, shown)
     for member in archive.infolist():
         if not member.is_dir():
-            yield member.filename, lambda member=member: _read_zip(archive, member)  # type: ignore[misc]
+            yield member.filename, partial(_read_zip, archive, member)
 
 
 def _read_zip(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -276,7 +270,7 @@ def _tar_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], by
         if number >= MEMBERS:
             raise too_large(shown)
         if member.isfile():
-            yield member.name, lambda member=member: _read_tar(archive, member)  # type: ignore[misc]
+            yield member.name, partial(_read_tar, archive, member)
 
 
 def _read_tar(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:

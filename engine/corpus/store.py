@@ -180,16 +180,10 @@ def place_generation(folder: Path, staged: large.Staging, manifest: Manifest) ->
         place = generation_folder(folder, manifest.generation + 1)
         shutil.rmtree(place, ignore_errors=True)
         place_folder(staged.place, place)
-        return _made_current(folder, manifest, documents, staged.passages, hashes)
-
-
-def _made_current(folder: Path, old: Manifest, documents: int, passages: int, hashes: dict[str, str]) -> Manifest:
-    """The manifest of the generation after `old`, written."""
-    manifest = msgspec.structs.replace(
-        old, generation=old.generation + 1, documents=documents, passages=passages, hashes=hashes
-    )
-    write_manifest(folder, manifest)
-    return manifest
+        counts = {"generation": manifest.generation + 1, "documents": documents, "passages": staged.passages}
+        placed = msgspec.structs.replace(manifest, **counts, hashes=hashes)
+        write_manifest(folder, placed)
+        return placed
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -15,6 +15,7 @@ import msgspec
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
 from engine.core.values import Document, Passage, Value, decoded, sha256
+from engine.corpus.chunking import passage_of
 from engine.corpus.samples import documents_in
 from engine.corpus.sources import load
 
@@ -152,19 +153,10 @@ class World(Value, frozen=True):
         """The question's labelled passages as frozen spans of their documents, in the order that [cite_N] counts."""
         found = []
         for ordinal, given in enumerate(question.passages):
-            document, start, end = self.span(given, question.id)
-            found.append(
-                Passage(
-                    id=f"{document}@{sha256(self.documents[document].text)[:10]}:{start}-{end}",
-                    document=document,
-                    title=self.documents[document].title,
-                    ordinal=ordinal,
-                    start=start,
-                    end=end,
-                    text=given.quote,
-                    relevant=given.relevant,
-                )
-            )
+            name, start, end = self.span(given, question.id)
+            document = self.documents[name]
+            passage = passage_of(document, sha256(document.text)[:10], ordinal, (start, end))
+            found.append(msgspec.structs.replace(passage, relevant=given.relevant))
         return tuple(found)
 
     def span(self, quote: Quote, record: str) -> GoldSpan:

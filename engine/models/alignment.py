@@ -78,14 +78,10 @@ def words(text: str) -> list[AlignedWord]:
         value = _value(raw, after)
         tail = text[match.end() : match.end() + 2].strip()
         unit = _unit(raw, value, after, tail[:1]) if value is not None else ""
-        capital = raw[0].isupper() and not _opens_sentence(text, match.start())
+        before = text[: match.start()].rstrip(" \"'(")
+        capital = raw[0].isupper() and before != "" and before[-1] not in ".!?:"  # not merely opening a sentence
         result.append(AlignedWord(match.start(), match.end(), stem(raw.lower()), capital, value, unit))
     return result
-
-
-def _opens_sentence(text: str, start: int) -> bool:
-    before = text[:start].rstrip(" \"'(")
-    return not before or before[-1] in ".!?:"
 
 
 def _value(raw: str, after: str) -> float | None:

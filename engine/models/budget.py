@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from engine.core.errors import BudgetSpent
 from engine.core.values import Value
@@ -17,14 +15,10 @@ class Spent(Value, frozen=True):
     tokens: int = 0
 
     def __add__(self, other: Spent) -> Spent:
-        """The sum."""
         return Spent(calls=self.calls + other.calls, tokens=self.tokens + other.tokens)
 
-
-class BudgetMeter:
-    """Holds what a metered block spent once the block has ended, however it ended."""
-
-    spent = Spent()
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(calls=self.calls - other.calls, tokens=self.tokens - other.tokens)
 
 
 class Budget:
@@ -53,16 +47,12 @@ class Budget:
         with self._lock:
             self._add(Spent(tokens=tokens))
 
-    @contextmanager
-    def metered(self) -> Iterator[BudgetMeter]:
-        """The calls and tokens that this thread spends inside the block."""
-        meter, before = BudgetMeter(), getattr(self._mine, "spent", Spent())
-        try:
-            yield meter
-        finally:
-            now = getattr(self._mine, "spent", Spent())
-            meter.spent = Spent(calls=now.calls - before.calls, tokens=now.tokens - before.tokens)
+    @property
+    def mine(self) -> Spent:
+        """What the current thread has spent so far."""
+        spent: Spent = getattr(self._mine, "spent", Spent())
+        return spent
 
     def _add(self, spent: Spent) -> None:
         self.spent += spent
-        self._mine.spent = getattr(self._mine, "spent", Spent()) + spent
+        self._mine.spent = self.mine + spent

@@ -25,7 +25,6 @@ from engine.prompts import fill
 Parse = Callable[[str], str | None]
 By = Literal["likelihood", "reply"]
 GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
-TEMPLATES = ("choose_one", "reason_first")
 
 
 class Choice(Value, frozen=True):
@@ -49,7 +48,8 @@ def can_score(model: Writer) -> TypeGuard[LanguageModel]:
 
 def closed(prompt: Prompt, options: Sequence[str], template: str = "choose_one") -> Prompt:
     """The prompt with the allowed answers, as `template` names them."""
-    return _with(prompt, Segment(kind="question", text=fill(template, options=", ".join(options))))
+    question = Segment(kind="question", text=fill(template, options=", ".join(options)))
+    return Prompt(segments=(*prompt.segments, question))
 
 
 def choose(
@@ -138,7 +138,3 @@ def _by_reply(
     reply = model.generate(prompt, decoding, None, watch).text
     option = parse(reply) if parse else parse_option(reply, options)
     return Choice(option=option, by="reply", prompt=prompt, reply=reply)
-
-
-def _with(prompt: Prompt, segment: Segment) -> Prompt:
-    return Prompt(segments=(*prompt.segments, segment))

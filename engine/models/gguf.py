@@ -18,7 +18,7 @@ from engine.core.files import free_disk, models_folder, place_folder, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.catalogue import draft_of, folder_name, is_complete
-from engine.models.memory import LOADING, free_memory
+from engine.models.memory import free_memory, reading_a_model
 
 SUFFIX = ".gguf"
 _VERSIONS = (2, 3)
@@ -31,12 +31,13 @@ _SMALL = 64 << 20  # bytes for config, tokenizer and the file system's own use
 
 
 class Tensor(Value, frozen=True):
-    """One tensor of a GGUF file: its quantization by name ("Q4_K"), its count of values and its size in bytes."""
+    """One tensor of a GGUF file: its quantization by name ("Q4_K"), its count of values; size and offset in bytes."""
 
     name: str
     quantization: str
     values: int
     size: int
+    offset: int
 
 
 class Header(Value, frozen=True):
@@ -88,14 +89,14 @@ class _Reader:
             )
         tensors, fields = self.take("QQ")
         known = dict(self.field() for _ in self.counted(fields, 13))
-        found = [self.tensor() for _ in self.counted(tensors, 24)]
+        found = tuple(self.tensor() for _ in self.counted(tensors, 24))
         self.check_size(found, known.get("general.alignment", 32))
         architecture = str(known.get("general.architecture", ""))
-        self.check_claims({name: known.get(f"{architecture}.{name}") for name in _SIZES}, [t for t, _ in found])
+        self.check_claims({name: known.get(f"{architecture}.{name}") for name in _SIZES}, found)
         return Header(
             version=version,
             architecture=architecture,
-            tensors=tuple(tensor for tensor, _ in found),
+            tensors=found,
             chat_template=str(known.get("tokenizer.chat_template", "")),
         )
 
@@ -144,8 +145,7 @@ class _Reader:
             raise self.damaged(f"it has an array of unknown type {item}")
         return None
 
-    def tensor(self) -> tuple[Tensor, int]:
-        """A tensor and the offset of its data."""
+    def tensor(self) -> Tensor:
         from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
         name = self.text()
@@ -157,17 +157,17 @@ class _Reader:
             values *= size
         kind, offset = self.take("IQ")
         if kind not in {known.value for known in GGMLQuantizationType}:
-            return Tensor(name=name, quantization=f"number {kind}", values=values, size=0), offset
+            return Tensor(name=name, quantization=f"number {kind}", values=values, size=0, offset=offset)
         known = GGMLQuantizationType(kind)
         block, size = GGML_QUANT_SIZES[known]
-        return Tensor(name=name, quantization=known.name, values=values, size=values // block * size), offset
+        return Tensor(name=name, quantization=known.name, values=values, size=values // block * size, offset=offset)
 
-    def check_size(self, found: list[tuple[Tensor, int]], alignment: Any) -> None:
+    def check_size(self, tensors: Sequence[Tensor], alignment: Any) -> None:
         """Raise `ModelError` where a tensor would end after the file does."""
         if not isinstance(alignment, int) or alignment < 1:
             raise self.damaged(f"its alignment is {alignment}")
         start = -(-self.place // alignment) * alignment
-        needed = max((start + offset + tensor.size for tensor, offset in found), default=0)
+        needed = max((start + tensor.offset + tensor.size for tensor in tensors), default=0)
         if needed > len(self.data):
             raise self.damaged(f"its tensors need {needed:,} bytes and it has {len(self.data):,}")
 
@@ -266,8 +266,10 @@ def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
     """(tokenizer, module) of a GGUF file; `ModelError` where transformers cannot make them."""
     watch.step("reading the tokenizer", 0, 3)
     try:
-        with LOADING:
-            tokenizer = _tokenizer(path)
+        with reading_a_model():
+            from transformers import AutoTokenizer
+
+            tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name, local_files_only=True)
             watch.step("dequantizing the weights", 1, 3)
             return tokenizer, _module(path)
     except (
@@ -293,20 +295,11 @@ def _write(module: Any, tokenizer: Any, draft: Path) -> None:
     shutil.copymode(draft / "config.json", draft / "model.safetensors")  # which save_file makes for its user alone
 
 
-def _tokenizer(path: Path) -> Any:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name, local_files_only=True)
-
-
 def _module(path: Path) -> Any:
     """The module with all of its weights from the file, in bfloat16."""
     import torch
     from transformers import AutoModelForCausalLM, GgufConfig
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         str(path.parent),
         gguf_file=path.name,

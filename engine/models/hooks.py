@@ -25,7 +25,6 @@ class ForwardCount:
     seconds: float = 0.0
 
     def __add__(self, other: ForwardCount) -> ForwardCount:
-        """The sum."""
         return ForwardCount(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
@@ -36,27 +35,9 @@ def count_forwards(model: Any) -> Iterator[ForwardCount]:
     `model` is a `HuggingFaceModel`, a transformers module, or a scripted model (which keeps its own count). What a
     model hands out that was written before (its running count is `spared`) counts as written here.
     """
-    before = _spared(model)
     module = getattr(model, "module", model)
-    counting = _count_hooked(module) if hasattr(module, "register_forward_pre_hook") else _count_scripted(model)
-    with counting as count:
-        try:
-            yield count
-        finally:
-            after = _spared(model)
-            for part in fields(count):
-                more = getattr(after, part.name) - getattr(before, part.name)
-                setattr(count, part.name, getattr(count, part.name) + more)
-
-
-def _spared(model: Any) -> ForwardCount:
-    return getattr(model, "spared", None) or ForwardCount()
-
-
-@contextmanager
-def _count_hooked(module: Any) -> Iterator[ForwardCount]:
-    count = ForwardCount()
-    thread = threading.get_ident()
+    hooked = hasattr(module, "register_forward_pre_hook")
+    count, before, thread = ForwardCount(), _counted(model, hooked), threading.get_ident()
 
     def hook(_: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         if threading.get_ident() == thread:
@@ -65,11 +46,22 @@ def _count_hooked(module: Any) -> Iterator[ForwardCount]:
             count.rows += rows
             count.tokens += rows * tokens
 
-    handle = module.register_forward_pre_hook(hook, with_kwargs=True)
+    handle = module.register_forward_pre_hook(hook, with_kwargs=True) if hooked else None
     try:
         yield count
     finally:
-        handle.remove()
+        if handle is not None:
+            handle.remove()
+        after = _counted(model, hooked)
+        for part in fields(count):
+            more = getattr(after, part.name) - getattr(before, part.name)
+            setattr(count, part.name, getattr(count, part.name) + more)
+
+
+def _counted(model: Any, hooked: bool) -> ForwardCount:
+    """A model's own running count: what it hands out written before, and a script's forwards."""
+    own = ForwardCount() if hooked else ForwardCount(model.forwards, model.forwards, model.tokens)
+    return own + (getattr(model, "spared", None) or ForwardCount())
 
 
 def input_shape(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, int]:
@@ -78,18 +70,6 @@ def input_shape(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[int,
         (v for v in (named.get("input_ids"), named.get("inputs_embeds"), *arguments[:1]) if v is not None), None
     )
     return (0, 0) if value is None else (int(value.shape[0]), int(value.shape[1]))
-
-
-@contextmanager
-def _count_scripted(model: Any) -> Iterator[ForwardCount]:
-    count = ForwardCount()
-    forwards, tokens = model.forwards, model.tokens
-    try:
-        yield count
-    finally:
-        count.forwards += model.forwards - forwards
-        count.rows += model.forwards - forwards
-        count.tokens += model.tokens - tokens
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,17 +20,15 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
-from engine.core.progress import Watch, last
+from engine.core.progress import OnText, Watch, last
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
-from engine.models.batched import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_rows
 from engine.models.chat import chat_pieces
 from engine.models.hooks import cancellable
 from engine.models.llama_cpp import LlamaCpp, writes_faster
 from engine.models.loading import gguf_file, load_parts, revision_of
 from engine.models.memory import check_each_fits, check_fits
 from engine.models.protocols import Can, TokenPrompt
-from engine.models.sampling import write_tokens
 from engine.models.scoring import (
     close_gaps,
     continuation_scores,
@@ -40,6 +38,7 @@ from engine.models.scoring import (
     stable_text,
     worth_reusing,
 )
+from engine.models.writing import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_rows, write_tokens
 
 # Llama 2, Mistral 7B v0.1 and Gemma 1 put a space before whatever they tokenise: a prompt tokenised piece by piece
 # would gain one at every seam. The ids are otherwise the same.
@@ -179,16 +178,11 @@ class HuggingFaceModel:
 
         Text that spells a special token stays text inside segments: a passage cannot end a turn.
         """
-        ids: list[int] = []
-        spans: list[tuple[int, int, int]] = []
-        numbers: list[int | None] = []
-        for piece in chat_pieces(self.tokenizer, prompt):
-            new = self._ids(piece.text, special=piece.segment < 0, first=not spans)
-            spans.append((piece.segment, len(ids), len(ids) + len(new)))
-            segment = prompt.segments[piece.segment] if piece.segment >= 0 else None
-            numbers.append(segment.number if segment is not None and segment.kind == "passage" else None)
-            ids.extend(new)
-        return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=tuple(numbers))
+        numbers = {i: segment.number for i, segment in enumerate(prompt.segments) if segment.kind == "passage"}
+        return TokenPrompt.of(
+            (p.segment, self._ids(p.text, special=p.segment < 0, first=not place), numbers.get(p.segment))
+            for place, p in enumerate(chat_pieces(self.tokenizer, prompt))
+        )
 
     def encode_answer(self, text: str) -> Answer:
         """An answer from plain text, tokenised once; every token's span covers its characters."""
@@ -238,11 +232,7 @@ class HuggingFaceModel:
             return continuation_scores(module, [prompt.ids for prompt in prompts], continuations)
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """Write an answer up to the end token, `decoding.max_new_tokens` or the window's end.
 
@@ -251,17 +241,23 @@ class HuggingFaceModel:
         """
         coded = self.encode(prompt)
         limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
-        if (llama_cpp := self._loaded_llama_cpp(len(coded.ids) + limit, watch)) is not None:
-            return self._by_llama_cpp(llama_cpp, coded.ids, decoding, limit, on_text, watch or Watch())
-        written: Tokens = []
+        llama_cpp, written = self._loaded_llama_cpp(len(coded.ids) + limit, watch), Tokens()
+
+        def take(token: int, logprob: float) -> None:
+            written.append((token, logprob))
+            if on_text is not None and token not in self.stop_ids:
+                on_text(stable_text(self.decode([token for token, _ in written])))
+
         with self.hold(watch) as module:
-            for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
-                written.append((token, logprob))
-                if token in self.stop_ids:
-                    break
-                if on_text is not None:
-                    on_text(stable_text(self.decode([token for token, _ in written])))
-        return self._answer(written)
+            if llama_cpp is None:
+                for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
+                    take(token, logprob)
+                    if token in self.stop_ids:
+                        break
+                return self._answer(written)
+            text, finished = llama_cpp.write(coded.ids, decoding, limit, take, watch or Watch())
+        answer = self._answer(written)  # tokenised anew, without log-probabilities, where llama.cpp lost tokens
+        return replace(answer if answer.text == text else self.encode_answer(text), finished=finished)
 
     def _loaded_llama_cpp(self, tokens: int, watch: Watch | None) -> LlamaCpp | None:
         """The writer in place of the module; None once it could not load, since torch has the same weights."""
@@ -273,32 +269,10 @@ class HuggingFaceModel:
             self.llama_cpp = None
         return self.llama_cpp
 
-    def _by_llama_cpp(
-        self,
-        writer: LlamaCpp,
-        ids: Sequence[int],
-        decoding: Decoding,
-        limit: int,
-        on_text: Callable[[str], None] | None,
-        watch: Watch,
-    ) -> Answer:
-        """The answer as llama.cpp writes it; tokenised anew, without log-probabilities, where tokens were lost."""
-        written: Tokens = []
-
-        def take(token: int, logprob: float) -> None:
-            written.append((token, logprob))
-            if on_text is not None:
-                on_text(stable_text(self.decode([token for token, _ in written])))
-
-        with self.hold(watch):
-            text, finished = writer.write(ids, decoding, limit, take, watch)
-        answer = self._answer(written)
-        return replace(answer if answer.text == text else self.encode_answer(text), finished=finished)
-
     def generate_many(
         self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
     ) -> list[Answer]:
-        """The answers that `generate` gives to each prompt, written together where torch writes; see batched.py.
+        """The answers that `generate` gives to each prompt, written together where torch writes; see writing.py.
 
         `decoding` is one for all, or one a prompt. Ids and texts are the same, log-probabilities to the numerical
         floor. Raises `PromptTooLong` for the first prompt that is, before anything is written.

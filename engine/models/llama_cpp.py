@@ -115,7 +115,7 @@ class Said:
 
 
 def request(ids: Sequence[int], decoding: Decoding, limit: int) -> dict[str, Any]:
-    """The request of a completion: greedy, or nucleus sampling after the temperature, as in sampling.py."""
+    """The request of a completion: greedy, or nucleus sampling after the temperature, as in writing.py."""
     return {
         "prompt": list(ids),
         "max_tokens": limit,

@@ -16,7 +16,7 @@ from engine.core.errors import ModelError, ModelNotFound, first_line
 from engine.core.hosts import is_offline
 from engine.core.progress import Watch
 from engine.models.gguf import check_readable, converted_folder, is_gguf, read_header
-from engine.models.memory import BYTES, LOADING, MemoryEstimate, free_memory, is_out_of_memory, memory_estimate
+from engine.models.memory import BYTES, MemoryEstimate, free_memory, is_out_of_memory, memory_estimate, reading_a_model
 
 QUANTIZED = ("8bit", "4bit")
 SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole
@@ -43,13 +43,9 @@ def load_parts(
     """
     source, offline = str(converted_folder(Path(name), watch) if is_gguf(name) else name), is_offline()
     try:
-        with LOADING:
+        with reading_a_model():
             from transformers import AutoTokenizer
-            from transformers.utils import logging
 
-            # Standard error belongs to progress and messages of our own; hints on optional kernels are neither.
-            logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-            logging.set_verbosity_error()  # type: ignore[no-untyped-call]
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
             module = _load_module(source, dtype, device, safetensors_only, offline)
             if adapter is not None:
@@ -101,7 +97,7 @@ def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096
         check_readable(read_header(Path(name)), Path(name))
         source, options = str(Path(name).parent), {"gguf_file": Path(name).name}
     try:
-        with LOADING:
+        with reading_a_model():
             from transformers import AutoConfig
 
             config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline, **options)
@@ -136,20 +132,16 @@ def pick_dtype(dtype: str, device: str, config: Any) -> torch.dtype:
     """ "auto": float32 on a CPU that holds it in half of its free memory, else the checkpoint's own."""
     if dtype in QUANTIZED:
         return torch.bfloat16
+    if dtype not in ("auto", *BYTES):
+        raise ModelError(f"There is no dtype {dtype!r}. Choose one of auto, {', '.join(BYTES)}.")
     if dtype != "auto":
-        return _named_dtype(dtype)
+        named: torch.dtype = getattr(torch, dtype)
+        return named
     own: torch.dtype = getattr(config, "dtype", None) or torch.float32
     if device != "cpu" or own == torch.float32:
         return own
     fits = memory_estimate(config, "float32").weights < free_memory("cpu") // 2
     return torch.float32 if fits else torch.bfloat16
-
-
-def _named_dtype(dtype: str) -> torch.dtype:
-    if dtype not in BYTES:
-        raise ModelError(f"There is no dtype {dtype!r}. Choose one of auto, {', '.join(BYTES)}.")
-    found: torch.dtype = getattr(torch, dtype)
-    return found
 
 
 def quantization(dtype: str) -> Any:

@@ -123,17 +123,14 @@ def summed_otherwise(model: Any, tokens: int, *, graph: bool = False) -> Iterato
         yield
         return
     with model.hold() as module:
-        layers = int(module.config.get_text_config().num_hidden_layers) if graph else 1
-        if layers * weight_bytes(module.config, tokens) > SHARE * free_memory(module.device.type):
+        config = module.config.get_text_config()
+        layer = 12 * int(config.num_attention_heads) * tokens**2  # bytes, with the float32 softmax of the weights
+        layers = int(config.num_hidden_layers) if graph else 1
+        if layers * layer > SHARE * free_memory(module.device.type):
             yield
             return
         with eager_attention(module):
             yield
-
-
-def weight_bytes(config: Any, tokens: int) -> int:
-    """Bytes of one layer's attention weights for a row of `tokens`, and of the float32 softmax they come from."""
-    return 12 * int(config.get_text_config().num_attention_heads) * tokens**2
 
 
 @contextmanager
@@ -222,9 +219,19 @@ def passages_to_drop(prompt: TokenPrompt, room: int) -> tuple[int, ...] | None:
     return tuple(sorted(dropped)) if over <= 0 else None
 
 
-# One model is read at a time: `with LOADING:` around everything that imports from transformers and reads a model.
+_READING = threading.RLock()  # reentrant, since one model may be read within another's load
 
-# While transformers reads a model it builds it on the meta device by switches of the whole process: two threads that
-# read at once give "Cannot copy out of meta tensor". Its lazy imports fail in the same way. Reentrant, since one
-# model may be read within another's load.
-LOADING = threading.RLock()
+
+@contextmanager
+def reading_a_model() -> Iterator[None]:
+    """Around everything that imports from transformers and reads a model: one at a time, without its bars and hints.
+
+    While transformers reads a model it builds it on the meta device by switches of the whole process: two threads that
+    read at once give "Cannot copy out of meta tensor". Its lazy imports fail in the same way.
+    """
+    with _READING:
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        yield

@@ -6,7 +6,7 @@ A model says what it can do in `can`; a caller that needs more raises `CannotDo`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import CannotDo
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt
 
@@ -45,18 +45,22 @@ class TokenPrompt:
     spans: tuple[tuple[int, int, int], ...]
     numbers: tuple[int | None, ...]
 
-    def without(self, numbers: frozenset[int] | set[int]) -> TokenPrompt:
-        """The same ids less those of the passages `numbers`, positions closed up; nothing tokenised again."""
+    @classmethod
+    def of(cls, pieces: Iterable[tuple[int, Sequence[int], int | None]]) -> TokenPrompt:
+        """From the pieces in order: each one's segment, ids and citation number."""
         ids: list[int] = []
         spans: list[tuple[int, int, int]] = []
-        kept: list[int | None] = []
-        for (segment, start, end), number in zip(self.spans, self.numbers, strict=True):
-            if number is not None and number in numbers:
-                continue
-            spans.append((segment, len(ids), len(ids) + end - start))
-            kept.append(number)
-            ids.extend(self.ids[start:end])
-        return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=tuple(kept))
+        numbers: list[int | None] = []
+        for segment, new, number in pieces:
+            spans.append((segment, len(ids), len(ids) + len(new)))
+            numbers.append(number)
+            ids.extend(new)
+        return cls(ids=tuple(ids), spans=tuple(spans), numbers=tuple(numbers))
+
+    def without(self, numbers: frozenset[int] | set[int]) -> TokenPrompt:
+        """The same ids less those of the passages `numbers`, positions closed up; nothing tokenised again."""
+        pieces = zip(self.spans, self.numbers, strict=True)
+        return TokenPrompt.of((s, self.ids[start:end], n) for (s, start, end), n in pieces if n not in numbers)
 
     def passage_span(self, number: int) -> tuple[int, int]:
         """[first, last + 1) of passage `number` in `ids`; KeyError if it is not there."""
@@ -91,10 +95,15 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict of evidence on a claim with the three class probabilities (sum 1)."""
+    """A verdict of evidence on a claim with the three class probabilities (sum 1).
+
+    `window` is the [start, end) span of the evidence that decided, where it is known; `windows` how many were read.
+    """
 
     verdict: VerdictClass
     scores: dict[str, float]
+    window: tuple[int, int] = (0, 0)
+    windows: int = 1
 
 
 @runtime_checkable
@@ -120,11 +129,7 @@ class Writer(Protocol):
     can: Can
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """Write an answer; `on_text` gets the text so far; raise PromptTooLong or Cancelled.
 

@@ -209,16 +209,9 @@ def writers() -> list[str]:
 
 
 def _embedded_card() -> ModelCard:
-    here = has_embedded()
-    return ModelCard(
-        name=EMBEDDED,
-        kind="language model",
-        can_generate=here,
-        can_score=here,
-        can_gradients=here,
-        where="here" if here else "",
-        note=NOTE if here else "Not installed.",
-    )
+    if not has_embedded():
+        return ModelCard(name=EMBEDDED, kind="language model", can_generate=False, note="Not installed.")
+    return msgspec.structs.replace(_white_box(EMBEDDED, "here"), note=NOTE)
 
 
 def _white_box(name: str, where: str) -> ModelCard:
@@ -379,6 +372,5 @@ def _added_card(model: AddedModel) -> ModelCard:
         where = served_address(model.source)
         return ModelCard(name=model.source, kind="served model", where=where, note=WHY_NOT, title=model.name)
     found = local_model(model.source)
-    card = msgspec.structs.replace(_white_box(model.source, str(found or "")), title=model.name)
     note = "" if found else "Read from the Hugging Face cache, or downloaded when it is used first."
-    return msgspec.structs.replace(card, note=note)
+    return msgspec.structs.replace(_white_box(model.source, str(found or "")), title=model.name, note=note)

@@ -18,7 +18,7 @@ import numpy as np
 from engine.core.errors import ModelNotFound, first_line
 from engine.core.settings import BEST_SENTENCE
 from engine.core.text import covered, sentences, stems, titled, word_weights
-from engine.models.memory import LOADING
+from engine.models.memory import reading_a_model
 from engine.models.protocols import Embedder, Floats, Reranker
 
 WORDS = 0.25  # weight of the share of words
@@ -33,7 +33,6 @@ class BestSentence:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        """Score with `embedder`."""
         self._embedder = embedder
         self.name = f"{BEST_SENTENCE} ({embedder.name})"
 
@@ -62,9 +61,7 @@ class CrossEncoderReranker:
     """A sentence-transformers cross-encoder; the scale of its scores is the model's own."""
 
     def __init__(self, model: Any, name: str) -> None:
-        """Wrap a loaded `CrossEncoder`."""
-        self._model = model
-        self.name = name
+        self._model, self.name = model, name
 
     def rank_scores(self, question: str, texts: Sequence[str]) -> Floats:
         """Return one score per text, shape (len(texts),)."""
@@ -92,7 +89,7 @@ def load_reranker(name: str = BEST_SENTENCE, embedder: Embedder | None = None) -
         return BestSentence(embedder or load_embedder())
     safe = {"use_safetensors": True}  # pickled weights can run code when opened
     try:
-        with LOADING:
+        with reading_a_model():
             from sentence_transformers import CrossEncoder
 
             model = CrossEncoder(name, trust_remote_code=False, model_kwargs=safe)

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.models.hooks import cancellable, picked_positions
 from engine.models.memory import free_memory, is_out_of_memory, row_bytes
 
@@ -26,17 +26,6 @@ CPU_TOKENS = 1024  # more at once gains nothing on a CPU (measured from 60 to 88
 GPU_TOKENS = 65536
 Floats = NDArray[np.float64]
 T = TypeVar("T")
-
-
-def score_rows(
-    module: Any,
-    rows: Sequence[Sequence[int]],
-    answer: Sequence[int],
-    watch: Watch | None = None,
-    limit: int | None = None,
-) -> Floats:
-    """The last of `scores_by_batch`."""
-    return last(scores_by_batch(module, rows, answer, watch, limit))
 
 
 def scores_by_batch(
@@ -74,6 +63,9 @@ def scores_by_batch(
         if not pending:
             watch.report("scoring", len(rows), len(rows))
         yield scores
+
+
+score_rows = whole(scores_by_batch)
 
 
 def batch_size(module: Any, longest: int, answer: int) -> int:
@@ -146,12 +138,22 @@ def continuation_scores(
     return found
 
 
-def _ahead(module: Any, ids: Sequence[int], cache: Any) -> tuple[torch.Tensor, Any]:
-    """Log-probabilities of the token after `ids`, and the cache; None for a model without one."""
-    fed = torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
+@torch.no_grad()
+def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    """Float32 logits after the tokens fed, shape (rows, vocabulary), and the cache; None for a model without one.
+
+    `padding` is what the model needs to know of it.
+    """
     extra = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra)
-    return out.logits[0, -1].float().log_softmax(-1), getattr(out, "past_key_values", None)
+    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra, **padding)
+    return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
+
+
+def _ahead(module: Any, ids: Sequence[int], cache: Any) -> tuple[torch.Tensor, Any]:
+    """Log-probabilities of the token after `ids`, and the cache."""
+    fed = torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
+    logits, cache = last_logits(module, fed, cache)
+    return logits[0].log_softmax(-1), cache
 
 
 def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int]) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
 from engine.models.protocols import Can, TokenPrompt
@@ -52,11 +52,7 @@ class ScriptedWriter:
         self.tokens = 0
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """The reply to `prompt`, cut after `decoding.max_new_tokens` words."""
         text = self._reply(prompt.text)
@@ -102,14 +98,8 @@ class ScriptedScorer(ScriptedWriter):
 
     def encode(self, prompt: Prompt) -> TokenPrompt:
         """Word ids segment by segment, no template."""
-        ids: list[int] = []
-        spans: list[tuple[int, int, int]] = []
-        for index, segment in enumerate(prompt.segments):
-            new = self._learn(segment.text)
-            spans.append((index, len(ids), len(ids) + len(new)))
-            ids.extend(new)
-        numbers = tuple(s.number if s.kind == "passage" else None for s in prompt.segments)
-        return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=numbers)
+        parts = enumerate(prompt.segments)
+        return TokenPrompt.of((i, self._learn(s.text), s.number if s.kind == "passage" else None) for i, s in parts)
 
     def encode_answer(self, text: str) -> Answer:
         """A token a word."""
@@ -131,11 +121,7 @@ class ScriptedScorer(ScriptedWriter):
         return scores
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """The scripted reply, its tokens with the function's log-probabilities."""
         answer = super().generate(prompt, decoding, on_text, watch)

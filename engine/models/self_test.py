@@ -6,7 +6,7 @@ Run once a model; the table stands in Settings and in every report that used the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,35 +59,29 @@ def self_test(model: Writer, watch: Watch | None = None) -> tuple[SelfTestCheck,
     Raises `Cancelled` before the next check where `watch` asks to stop.
     """
     watch = watch or Watch()
-    planned = _planned(model)
-    found: tuple[SelfTestCheck, ...] = ()
+    prompt, planned = probe_prompt(), _planned(model)
+    found: list[SelfTestCheck] = []
     for place, (name, check) in enumerate(planned, start=1):
         watch.step(f"check {name}", place, len(planned))
-        found += _guarded(name, check)
-    return found + _not_offered(model)
+        try:
+            found += list(check(model, prompt))
+        except (GroundworkError, RuntimeError, ValueError, TypeError, IndexError) as error:
+            found.append(SelfTestCheck(name=name, passed=False, detail=f"{type(error).__name__}: {error}"))
+    return (*found, *_not_offered(model))
 
 
-def _planned(model: Writer) -> list[tuple[str, Callable[[], tuple[SelfTestCheck, ...]]]]:
+Check = Callable[[Any, Prompt], Iterator[SelfTestCheck]]
+
+
+def _planned(model: Writer) -> list[tuple[str, Check]]:
     if not isinstance(model, LanguageModel):
-        return [("writes text", lambda: (_writes(model),))]
-    prompt = probe_prompt()
-    planned: list[tuple[str, Callable[[], tuple[SelfTestCheck, ...]]]] = [
-        ("byte-exact segments", lambda: (_segments(model, prompt),)),
-        ("removal", lambda: (_removal(model, prompt),)),
-        ("scores", lambda: _scores(model, prompt)),
-    ]
+        return [("writes text", _writes)]
+    planned: list[tuple[str, Check]] = [("byte-exact segments", _segments), ("removal", _removal), ("scores", _scores)]
     if hasattr(model, "module"):
-        planned.insert(0, ("chat template round trip", lambda: (_template(model, prompt),)))
+        planned.insert(0, ("chat template round trip", _template))
     if model.can.gradients:
-        planned.append(("gradients finite", lambda: (_gradients(model, prompt),)))
+        planned.append(("gradients finite", _gradients))
     return planned
-
-
-def _guarded(name: str, check: Callable[[], tuple[SelfTestCheck, ...]]) -> tuple[SelfTestCheck, ...]:
-    try:
-        return check()
-    except (GroundworkError, RuntimeError, ValueError, TypeError, IndexError) as error:
-        return (SelfTestCheck(name=name, passed=False, detail=f"{type(error).__name__}: {error}"),)
 
 
 def _not_offered(model: Writer) -> tuple[SelfTestCheck, ...]:
@@ -98,20 +92,20 @@ def _not_offered(model: Writer) -> tuple[SelfTestCheck, ...]:
     return (SelfTestCheck(name="not offered", passed=True, detail=detail),) if missing else ()
 
 
-def _writes(model: Writer) -> SelfTestCheck:
-    answer = model.generate(probe_prompt(), SHORT)
-    return SelfTestCheck(
+def _writes(model: Writer, prompt: Prompt) -> Iterator[SelfTestCheck]:
+    answer = model.generate(prompt, SHORT)
+    yield SelfTestCheck(
         name="writes text", passed=bool(answer.text.strip()), detail="characters written", figure=len(answer.text)
     )
 
 
-def _template(model: Any, prompt: Prompt) -> SelfTestCheck:
+def _template(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
     """The prompt reads back as the tokenizer's own rendering of the same conversation does."""
     tokenizer = model.tokenizer
     read = _read_back(tokenizer, model.encode(prompt).ids)
     how = "with its chat template" if tokenizer.chat_template else "without a chat template"
     off = min(_differing(read, wanted) for wanted in _renderings(tokenizer, prompt))
-    return SelfTestCheck(
+    yield SelfTestCheck(
         name="chat template round trip", passed=off == 0, detail=f"{how}: characters that differ", figure=off
     )
 
@@ -143,7 +137,7 @@ def _read_back(tokenizer: Any, ids: Sequence[int]) -> str:
     return text
 
 
-def _segments(model: Any, prompt: Prompt) -> SelfTestCheck:
+def _segments(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
     """Each segment's ids spell its text; a scripted model is judged by its spans alone."""
     coded = model.encode(prompt)
     tiled = [start for _, start, _ in coded.spans] == [0, *(end for _, _, end in coded.spans)][:-1]
@@ -151,7 +145,7 @@ def _segments(model: Any, prompt: Prompt) -> SelfTestCheck:
     if hasattr(model, "decode"):
         for segment, start, end in coded.spans:
             wrong += segment >= 0 and model.decode(coded.ids[start:end]) != prompt.segments[segment].text
-    return SelfTestCheck(
+    yield SelfTestCheck(
         name="byte-exact segments",
         passed=tiled and not wrong,
         detail="segments whose tokens do not match their text" if tiled else "the spans leave gaps",
@@ -159,11 +153,11 @@ def _segments(model: Any, prompt: Prompt) -> SelfTestCheck:
     )
 
 
-def _removal(model: LanguageModel, prompt: Prompt) -> SelfTestCheck:
+def _removal(model: LanguageModel, prompt: Prompt) -> Iterator[SelfTestCheck]:
     coded = model.encode(prompt)
     sets: tuple[set[int], ...] = ({1}, {2}, {3}, {1, 3}, {1, 2, 3})
     wrong = sum(coded.without(numbers).ids != model.encode(prompt.without(numbers)).ids for numbers in sets)
-    return SelfTestCheck(
+    yield SelfTestCheck(
         name="removal equals re-tokenised removal",
         passed=wrong == 0,
         detail=f"of {len(sets)} removals whose ids differ from the shorter prompt's",
@@ -171,25 +165,22 @@ def _removal(model: LanguageModel, prompt: Prompt) -> SelfTestCheck:
     )
 
 
-def _scores(model: LanguageModel, prompt: Prompt) -> tuple[SelfTestCheck, ...]:
+def _scores(model: LanguageModel, prompt: Prompt) -> Iterator[SelfTestCheck]:
     answer = model.generate(prompt, SHORT)
     written = [token.logprob for token in answer.tokens]
     ids = [token.id for token in answer.tokens]
     if not ids or None in written:
-        return (SelfTestCheck(name="scores", passed=False, detail="the model wrote nothing to score"),)
+        yield SelfTestCheck(name="scores", passed=False, detail="the model wrote nothing to score")
+        return
     coded = model.encode(prompt)
     own = model.score([coded], ids)[0]
-    agree = _within("score equals generation's log-probabilities", model, np.abs(own - np.array(written, float)))
-    return agree, _floor("batch row equals lone row", model, coded, ids), *_long(model, ids)
-
-
-def _long(model: Any, ids: list[int]) -> tuple[SelfTestCheck, ...]:
-    """The same over `LONG` tokens, where scoring may read shared beginnings once; nothing where that does not fit."""
+    yield _within("score equals generation's log-probabilities", model, np.abs(own - np.array(written, float)))
+    yield _floor("batch row equals lone row", model, coded, ids)
+    # The same over `LONG` tokens, where scoring may read shared beginnings once; nothing where that does not fit.
     room = getattr(model, "window", 0) - len(ids)
-    coded = next((c for n in range(4, 100) if len((c := model.encode(probe_prompt(n))).ids) >= LONG), None)
-    if coded is None or len(coded.ids) > room:
-        return ()
-    return (_floor("long batch row equals lone row", model, coded, ids),)
+    long = next((c for n in range(4, 100) if len((c := model.encode(probe_prompt(n))).ids) >= LONG), None)
+    if long is not None and len(long.ids) <= room:
+        yield _floor("long batch row equals lone row", model, long, ids)
 
 
 def _floor(name: str, model: LanguageModel, coded: TokenPrompt, ids: list[int]) -> SelfTestCheck:
@@ -211,7 +202,7 @@ def _within(name: str, model: Any, differences: np.ndarray) -> SelfTestCheck:
     )
 
 
-def _gradients(model: Any, prompt: Prompt) -> SelfTestCheck:
+def _gradients(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
     """Gradient of the last position's best logit with respect to the input embeddings."""
     import torch
 
@@ -222,7 +213,7 @@ def _gradients(model: Any, prompt: Prompt) -> SelfTestCheck:
         (gradient,) = torch.autograd.grad(best, embedded)
     norm = float(gradient.float().norm())
     passed = bool(torch.isfinite(gradient).all()) and norm > 0
-    return SelfTestCheck(
+    yield SelfTestCheck(
         name="gradients finite", passed=passed, detail="norm of the gradient at the input embeddings", figure=norm
     )
 

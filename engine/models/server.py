@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from queue import Empty, SimpleQueue
@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engine.core.errors import GroundworkError, ModelNotFound, PromptTooLong, ServerError
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Json, Prompt, Token
 from engine.models.budget import Budget
@@ -80,7 +80,7 @@ def _read(client: Any, request: Json, items: SimpleQueue[Any], stop: threading.E
 class Received:
     """The state of one answer: text, the server's token counts, and how it ended."""
 
-    def __init__(self, on_text: Callable[[str], None] | None = None) -> None:
+    def __init__(self, on_text: OnText | None = None) -> None:
         self.text = ""
         self.ended = ""
         self._on_text = on_text
@@ -249,16 +249,14 @@ class ServerModel:
         return cls(model.strip(), f"http{address}" if address else "", **options)
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """Write an answer. Tokens with log-probabilities where the server gives them (ids unknown: -1).
 
         Raises `ServerError` with the text so far in `partial`, `PromptTooLong`, `BudgetSpent`, `Cancelled`.
         """
+        import openai
+
         watch = watch or Watch()
         messages = as_messages(prompt, turns(prompt))
         with self._slot(watch):
@@ -266,7 +264,7 @@ class ServerModel:
                 received = Received(on_text)
                 try:
                     return self._once(messages, decoding, received, watch)
-                except _transport() as error:
+                except (openai.OpenAIError, BrokenStream) as error:
                     if received.text or attempt + 1 == self.attempts or not worth_retrying(error):
                         raise explain(error, self, received.text) from error
                     pause = max(retry_after(error), self.backoff * 2**attempt)
@@ -348,10 +346,3 @@ def checked_address(address: str) -> str:
     if parts.username or parts.password or parts.query:
         raise ModelNotFound("A server's address must not contain a key. Put the key into OPENAI_API_KEY.")
     return address.rstrip("/")
-
-
-def _transport() -> tuple[type[Exception], ...]:
-    """The errors raised by the client and its connection."""
-    import openai
-
-    return (openai.OpenAIError, BrokenStream)

@@ -8,7 +8,6 @@ irrelevant. Every probability is a verifier's opinion: `verdict_note` gives the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -41,22 +40,6 @@ class Precision(Value, frozen=True):
 
 
 EVEN = (WindowThreshold(windows=1_000_000, supportive=0.5, editing_required=0.5),)
-
-
-@dataclass(frozen=True)
-class Verdict(Judged):
-    """A verdict with what led to it.
-
-    `window` is the [start, end) span of the evidence that decided; `windows` how many were read.
-    """
-
-    window: tuple[int, int] = (0, 0)
-    windows: int = 1
-
-    @property
-    def unsure(self) -> bool:
-        """Is the top probability under 0.6."""
-        return max(self.scores.values()) < UNSURE
 
 
 def windows(evidence: str, words: int = WINDOW_WORDS) -> list[tuple[int, int]]:
@@ -103,13 +86,13 @@ def decide(supportive: float, editing: float, count: int, thresholds: Sequence[W
 
 def combine(
     probabilities: Floats, spans: Sequence[tuple[int, int]], thresholds: Sequence[WindowThreshold] = EVEN
-) -> Verdict:
+) -> Judged:
     """One verdict from the class probabilities of each window, shape (windows, 3)."""
     tops = probabilities.argmax(axis=0)
     supportive, editing = float(probabilities[tops[0], 0]), float(probabilities[tops[1], 1])
     verdict = decide(supportive, editing, len(spans), thresholds)
     at = int(tops[1] if verdict == "editing_required" else tops[0])
-    return Verdict(verdict=verdict, scores=_shares(supportive, editing), window=spans[at], windows=len(spans))
+    return Judged(verdict=verdict, scores=_shares(supportive, editing), window=spans[at], windows=len(spans))
 
 
 def _shares(supportive: float, editing: float) -> dict[str, float]:

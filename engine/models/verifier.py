@@ -26,7 +26,7 @@ from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.alignment import clean
 from engine.models.embedder import fast_bfloat16
-from engine.models.memory import LOADING
+from engine.models.memory import reading_a_model
 from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.verdicts import (
     CLASSES,
@@ -77,7 +77,7 @@ class WindowedVerifier:
         self.name = name
 
     def judge(self, pairs: Pairs, watch: Watch | None = None) -> list[Judged]:
-        """Judge (claim, evidence) pairs in order; each result is a `Verdict`."""
+        """Judge (claim, evidence) pairs in order, each with the window that decided."""
         return [combine(rows, spans, self._thresholds) for rows, spans in self._by_window(pairs, watch)]
 
     def entailment(self, pairs: Pairs, watch: Watch | None = None) -> Floats:
@@ -188,7 +188,7 @@ def _limit(tokenizer: Any) -> int:
 def load_nli(name: str) -> Entailment:
     """Load a hub id or folder; raise `ModelNotFound` with the way out, `ModelError` where the labels are unnamed."""
     try:
-        with LOADING:
+        with reading_a_model():
             from transformers import (
                 AutoConfig,
                 AutoModelForSeq2SeqLM,

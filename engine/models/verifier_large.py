@@ -20,6 +20,7 @@ from engine.core.values import decoded
 from engine.models.alignment import clean
 from engine.models.catalogue import entry_of
 from engine.models.protocols import Floats
+from engine.models.verdicts import softmax
 from engine.models.verifier import LARGE, VERIFIERS, CalibratedVerifier, Calibration, Pairs
 
 BASE = VERIFIERS[LARGE]
@@ -62,8 +63,7 @@ def letter_logits(module: Any, head: Any, tokenizer: Any, ids: Sequence[list[int
 
 def log_shares(logits: Floats) -> Floats:
     """Logarithms of the letters' shares, which is what the calibration was fitted on; shape (pairs, 3)."""
-    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-    result: Floats = np.log(shares / shares.sum(axis=1, keepdims=True) + _LEAST).astype(np.float32)
+    result: Floats = np.log(softmax(logits) + _LEAST).astype(np.float32)
     return result
 
 

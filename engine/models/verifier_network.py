@@ -23,7 +23,7 @@ from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, align
 from engine.models.catalogue import EMBEDDER, installed_folder
 from engine.models.embedder import DEFAULT, packaged_weights
-from engine.models.memory import LOADING
+from engine.models.memory import reading_a_model
 
 MAX_TOKENS = 160
 ADAPTER = "adapter_model.safetensors"  # low-rank factors, in peft's own layout
@@ -127,12 +127,9 @@ def base_network(base: str = DEFAULT) -> tuple[EvidenceNetwork, Any]:
     if folder is None:
         raise ModelNotFound(f"A verifier cannot use {base}: the model catalogue has no embedder of that name.")
     # Eager attention: the fused kernel's backward pass takes a third of the training time on a CPU.
-    with LOADING:
+    with reading_a_model():
         from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging
 
-        before = logging.get_verbosity()
-        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         encoder = AutoModel.from_pretrained(
             folder,
             attn_implementation="eager",
@@ -142,7 +139,6 @@ def base_network(base: str = DEFAULT) -> tuple[EvidenceNetwork, Any]:
             attention_probs_dropout_prob=0.0,
         )
         tokenizer = AutoTokenizer.from_pretrained(folder)
-        logging.set_verbosity(before)
     return EvidenceNetwork(encoder), tokenizer
 
 

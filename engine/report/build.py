@@ -51,6 +51,7 @@ from engine.report.markdown import to_markdown
 APPENDIX = (
     "The rest of this report is the full case. Lines with a triangle open on screen; print leaves out their content."
 )
+TERMS = "Meaning and limits of the terms in this report."
 
 
 def html_report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> str:
@@ -72,6 +73,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
     )
     tests = self_test_blocks(case)
     content = content_hash(case)
+    terms = Facts(tuple(DEFINITIONS[name] for name in used(case, bool(history))))
     sections = (
         Section("Summary", summary_blocks(case, review, content, chain.head), id="summary"),
         Section("Appendix", (plain(APPENDIX), Facts(_summary(case, history)), *banners(case)), id="appendix"),
@@ -80,7 +82,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
         Section(f"Passages given to the writer ({len(case.passages)})", _passages(case, history), id="passages"),
         *([Section("Analyses", analyses, id="analyses")] if analyses else []),
         Section("How the answer was made", _making(case), id="making"),
-        Section("Methods", (Fold("The methods in words", methods_blocks(case, bool(history))),), id="methods"),
+        Section("Methods", (Fold("The methods in words", (plain(TERMS, "note"), terms)),), id="methods"),
         *([Section("Self-tests of the models", (Fold("Every check", tests),), id="self-tests")] if tests else []),
         Section("Provenance", _provenance(case, chain.head), id="provenance"),
     )
@@ -424,14 +426,6 @@ def used(case: Case, reviewed: bool) -> list[str]:
         "hashes": True,
     }
     return [name for name in DEFINITIONS if needs.get(name) or name in terms]
-
-
-def methods_blocks(case: Case, reviewed: bool) -> tuple[Block, ...]:
-    """The definitions as a list of terms."""
-    return (
-        plain("Meaning and limits of the terms in this report.", "note"),
-        Facts(tuple(DEFINITIONS[name] for name in used(case, reviewed))),
-    )
 
 
 # The self-test of every language model that a case used: can its scores and gradients be trusted.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,42 +37,6 @@ _AT_ONCE = 20_000  # texts read at a time
 _KEPT_FROM = 5_000  # passages from which an index is worth keeping on the disk
 
 
-class Bm25:
-    """An index in memory: `scores` gives every passage's score for a question."""
-
-    def __init__(self, index: Any, size: int) -> None:
-        """Wrap a bm25s index of `size` texts; None for texts without a word."""
-        self._index = index
-        self._size = size
-
-    @classmethod
-    def of(cls, texts: list[str]) -> Bm25:
-        """Index `texts` (k1 = 1.5, b = 0.75, Lucene's form: the library's defaults)."""
-        import bm25s
-
-        tokens = bm25s.tokenize(texts, **_HOW, stemmer=stemmer())
-        if not tokens.vocab:
-            return cls(None, len(texts))
-        index = bm25s.BM25()
-        index.index(tokens, show_progress=False)
-        return cls(index, len(texts))
-
-    def scores(self, question: str) -> Floats:
-        """One score per text, 0 and up, shape (n,)."""
-        tokens = _tokens([question])[0]
-        if self._index is None or not any(token in self._index.vocab_dict for token in tokens):
-            return np.zeros(self._size, dtype=np.float32)
-        return np.asarray(self._index.get_scores(tokens), dtype=np.float32)
-
-    def best(self, question: str, count: int) -> Places:
-        """The rows of the `count` best texts, ties in order."""
-        return best_rows(self.scores(question), count)
-
-    def at(self, question: str, rows: Places) -> Floats:
-        """The scores of some texts."""
-        return self.scores(question)[rows]
-
-
 def best_rows(scores: Floats, count: int) -> Places:
     """Places of the `count` highest scores, best first, ties in order; shape (min(count, n),)."""
     count = min(max(count, 1), len(scores))
@@ -91,22 +55,40 @@ def _tokens(texts: list[str]) -> list[list[str]]:
 
 
 class Postings:
-    """An index on the disk: bm25s's files, mapped, of which a question reads only its own words' parts.
+    """An index of words: each word's part names the texts that hold it, ascending, with what it adds to their scores.
 
-    A word's part names the texts that hold it, ascending, each with what the word adds to the text's score.
+    It is in memory (`of`), or bm25s's files, mapped (`load`), of which a question reads only its own words' parts.
     """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, words: dict[str, int], parts: Mapping[str, Any], most: Floats) -> None:
+        self._words, self._most = words, most
+        self._texts, self._adds, self._starts = (parts[name] for name in ("indices", "data", "indptr"))
+        self.size = int(parts["num_docs"])
+
+    @classmethod
+    def of(cls, texts: list[str]) -> Postings:
+        """Index `texts` (k1 = 1.5, b = 0.75, Lucene's form: the library's defaults)."""
+        import bm25s
+
+        tokens = bm25s.tokenize(texts, **_HOW, stemmer=stemmer())
+        if not tokens.vocab:
+            none: dict[str, Any] = {name: np.zeros(0, dtype=kind) for name, kind in _PARTS}
+            return cls({}, {**none, "indptr": np.zeros(1, dtype=np.int64), "num_docs": len(texts)}, none["data"])
+        index = bm25s.BM25()
+        index.index(tokens, show_progress=False)
+        most = np.maximum.reduceat(np.append(index.scores["data"], 0), index.scores["indptr"][:-1])
+        return cls(index.vocab_dict, index.scores, most)
+
+    @classmethod
+    def load(cls, place: Path) -> Postings:
         """Map what `write_postings` wrote; raise `OSError`, `ValueError` or `KeyError` where it is damaged."""
         import bm25s
 
-        index = bm25s.BM25.load(str(place), mmap=True)
-        self._words: dict[str, int] = index.vocab_dict
-        self._texts, self._adds, self._starts = (index.scores[name] for name in ("indices", "data", "indptr"))
-        self._most = np.load(place / _MOST, allow_pickle=False)
-        self.size = int(index.scores["num_docs"])
-        if not len(self._most) + 1 == len(self._starts) == len(self._words) + 1 or len(self._texts) != self._starts[-1]:
+        index, most = bm25s.BM25.load(str(place), mmap=True), np.load(place / _MOST, allow_pickle=False)
+        words, starts = index.vocab_dict, index.scores["indptr"]
+        if not len(most) + 1 == len(starts) == len(words) + 1 or len(index.scores["indices"]) != starts[-1]:
             raise ValueError("its files do not match")
+        return cls(words, index.scores, most)
 
     def scores(self, question: str) -> Floats:
         """One score per text, 0 and up, shape (n,)."""
@@ -221,26 +203,25 @@ def _counts(batch: list[str], words: dict[str, int], first: int, lengths: NDArra
     return counts
 
 
-WordIndex = Bm25 | Postings
-_INDEXES: dict[Path, tuple[Snapshot, WordIndex]] = {}
+_INDEXES: dict[Path, tuple[Snapshot, Postings]] = {}
 
 
-def index_of(folder: Path, snapshot: Snapshot) -> WordIndex:
+def index_of(folder: Path, snapshot: Snapshot) -> Postings:
     """The index of a snapshot, the latest one of each collection kept open."""
     known = _INDEXES.get(folder)
     if known is not None and known[0] is snapshot:
         return known[1]
     texts = map(embedding_text, snapshot.passages)
-    index = Bm25.of(list(texts)) if len(snapshot.passages) < _KEPT_FROM else _mapped(folder, snapshot)
+    index = Postings.of(list(texts)) if len(snapshot.passages) < _KEPT_FROM else _mapped(folder, snapshot)
     _INDEXES[folder] = (snapshot, index)
     return index
 
 
-def _mapped(folder: Path, snapshot: Snapshot) -> WordIndex:
+def _mapped(folder: Path, snapshot: Snapshot) -> Postings:
     """The postings kept with the generation, written if there are none that fit; in memory where the disk is full."""
     place, size = generation_folder(folder, snapshot.manifest.generation) / "bm25", len(snapshot.passages)
     try:
-        found = Postings(place)
+        found = Postings.load(place)
         if found.size == size:
             return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -255,5 +236,5 @@ def _mapped(folder: Path, snapshot: Snapshot) -> WordIndex:
     except (OSError, ValueError) as error:  # a full disk, or texts without a word
         log.warning("The word index was not saved (%s); it is held in memory.", error)
         shutil.rmtree(draft, ignore_errors=True)
-        return Bm25.of([embedding_text(p) for p in snapshot.passages])
-    return Postings(place)
+        return Postings.of([embedding_text(p) for p in snapshot.passages])
+    return Postings.load(place)

@@ -88,7 +88,7 @@ def _search(
     """One question whose vector is known (None for BM25 alone)."""
     words = None if how.mode == "dense" else bm25.index_of(collection.folder, snapshot)
     if vector is None:
-        rows = words.best(question, how.k) if isinstance(words, bm25.Postings) else None
+        rows = None if words is None else words.best(question, how.k)
         return _hits(snapshot, rows, _lexical(words, question, rows), how.k)
     rows = candidate_rows(collection, snapshot, vector, how.k)
     if rows is not None and words is not None:
@@ -99,7 +99,7 @@ def _search(
     return _hits(snapshot, rows, {"dense": dense} | _lexical(words, question, rows), how.k)
 
 
-def _lexical(words: bm25.WordIndex | None, question: str, rows: NDArray[np.intp] | None) -> dict[str, Floats]:
+def _lexical(words: bm25.Postings | None, question: str, rows: NDArray[np.intp] | None) -> dict[str, Floats]:
     """The BM25 scores of some rows (None: all) as a part of a hit's score; none where there is no index."""
     if words is None:
         return {}

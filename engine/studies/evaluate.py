@@ -17,11 +17,22 @@ from engine.report.markdown import one_line
 from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
 from engine.studies.plan import Plan, estimate, plan, prepare
-from engine.studies.pools import Pool, Processes, Threads
-from engine.studies.run import Control, Journal, Run, check_folder, ordered, write_whole
+from engine.studies.pools import Pool, Processes, RayPool, Threads
+from engine.studies.run import Control, Journal, Run, check_folder, write_whole
+from engine.studies.summary import (
+    CORRECTION,
+    PAIRED,
+    PairedComparison,
+    by_question,
+    corrected,
+    measured,
+    methods_in,
+    of_method,
+    pair,
+)
 from engine.studies.tables import FORMATS, to_markdown
 from engine.studies.tools import StudyTools
-from engine.studies.values import Estimate, Failure, Results, Row, Unit
+from engine.studies.values import Cell, Column, Estimate, Failure, Results, Row, StudyTable, Unit
 
 Where = Literal["local", "ray"]
 
@@ -108,8 +119,6 @@ def evaluate(
 def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:
     config = run.plan.config
     if on == "ray":
-        from engine.studies.ray_pool import RayPool
-
         return RayPool(config, workers)
     if workers > 1:
         return Processes(config, workers, run.folder)
@@ -150,18 +159,24 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
 
 
-def opened(folder: Path) -> Evaluation:
-    """The run in a folder as far as it came; raise `InputError` where there is none."""
+def stored(folder: Path) -> tuple[RunManifest, Config, list[Row]]:
+    """What a run is of, its config, and its rows in the order of its units; raise `InputError` where there is none."""
     try:
         manifest = decoded((folder / "run.json").read_bytes(), RunManifest)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
+        by_unit = {row.unit: row for row in Journal(folder).rows()}
     except OSError as error:
         raise InputError(
             f"{folder} does not contain a run ({error.strerror}). Give the folder used with --out."
         ) from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{folder}/run.json is damaged ({error}). Start again in a new folder.") from error
-    rows = ordered(manifest.units, Journal(folder).rows())
+    return manifest, config, [by_unit[unit] for unit in manifest.units if unit in by_unit]
+
+
+def opened(folder: Path) -> Evaluation:
+    """The run in a folder as far as it came; raise `InputError` where there is none."""
+    manifest, config, rows = stored(folder)
     results = study_of(config.study).results(config, rows) if rows else Results()
     return Evaluation(config=config, manifest=manifest, rows=tuple(rows), results=results)
 
@@ -208,3 +223,44 @@ def report_head(evaluation: Evaluation) -> str:
 
 def _listed(title: str, said: Sequence[str]) -> list[str]:
     return [f"{title}:", *(f"- {one_line(line)}" for line in said), ""] if said else []
+
+
+# Two runs of one study: every value that both measured, by method, over their common questions.
+
+COMPARED = Column.row(
+    "method | value | first | second | first minus second | higher (questions) | "
+    "lower (questions) | p, Holm | effect (d_z)"
+)
+
+
+def numbers(rows: Sequence[Row]) -> list[str]:
+    """Names of the values that are numbers in some row, in the order in which the rows bring them."""
+    found = dict.fromkeys(name for row in rows for name, value in row.values.items() if isinstance(value, (int, float)))
+    return list(found)
+
+
+def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
+    """Means and paired differences; raise `InputError` for runs of two studies or without a question in common."""
+    if first.config.study != second.config.study:
+        raise InputError(
+            f"One run is of {first.config.study}, the other of {second.config.study}. Choose two runs of one study."
+        )
+    shared = [method for method in methods_in(first.rows) if method in methods_in(second.rows)]
+    names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
+    found: list[tuple[tuple[Cell, ...], PairedComparison]] = []
+    for method in shared:
+        for name in names:
+            a, b = (by_question(of_method(run.rows, method), name) for run in (first, second))
+            means = measured([v for q, v in a.items() if q in b]), measured([v for q, v in b.items() if q in a])
+            if means[0].n:
+                found.append(((method, name, *means), pair(method, a, b)))
+    if not found:
+        raise InputError("The two runs have no question in common. Compare runs of the same data set.")
+    by_holm = corrected([one for _, one in found])
+    rows = tuple(
+        (*head, one.difference, one.higher, one.lower, one.p, one.effect)
+        for (head, _), one in zip(found, by_holm, strict=True)
+    )
+    questions = max(one.difference.n for one in by_holm)
+    notes = (PAIRED, CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
+    return StudyTable(name="comparison", title="Two runs", columns=COMPARED, rows=rows, n=questions, notes=notes)

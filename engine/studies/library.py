@@ -10,16 +10,15 @@ import zipfile
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
 from engine.core.errors import InputError
 from engine.core.files import ASSETS, home
-from engine.core.values import Value, decoded
-from engine.studies.config import Config, parse_config
-from engine.studies.run import Journal
+from engine.core.values import Value
+from engine.studies.config import Config
+from engine.studies.evaluate import stored
 
 SHIPPED = ASSETS / "evaluations"
 CASES = "cases.zip"
@@ -43,12 +42,6 @@ class Listed(Value, frozen=True):
     def finished(self) -> bool:
         """Whether every unit has a row."""
         return self.done >= self.total
-
-
-class _Units(msgspec.Struct):
-    """As much of run.json as a list needs."""
-
-    units: list[msgspec.Raw]
 
 
 def evaluations() -> Path:
@@ -87,14 +80,12 @@ def runs() -> list[Listed]:
 
 def _listed(folder: Path) -> Listed | None:
     try:
-        total = len(decoded((folder / "run.json").read_bytes(), _Units).units)
-        config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
-        rows = Journal(folder).rows()
-    except (OSError, msgspec.MsgspecError, InputError):
+        manifest, config, rows = stored(folder)
+    except InputError:
         return None  # a run of another version stays on the disk; it cannot be shown
     failed = sum(row.state == "failed" for row in rows)
-    shipped = folder.parent == SHIPPED
-    return Listed(name=folder.name, config=config, done=len(rows), failed=failed, total=total, shipped=shipped)
+    done, total, shipped = len(rows), len(manifest.units), folder.parent == SHIPPED
+    return Listed(name=folder.name, config=config, done=done, failed=failed, total=total, shipped=shipped)
 
 
 def state_of(folder: Path) -> tuple[int, int]:

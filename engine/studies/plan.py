@@ -103,16 +103,9 @@ def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:
     for need, what in study.uses.items():
         without = sum(bool(lacks(example, (need,))) for example in examples)
         if without:
-            said.append(f"{what}: off for {without} of {len(examples)} examples without {_bare(need)}.")
+            bare = need.removeprefix("a ").removeprefix("an ").removeprefix("the ")
+            said.append(f"{what}: off for {without} of {len(examples)} examples without {bare}.")
     return tuple(said)
-
-
-def _bare(need: str) -> str:
-    """
-    >>> _bare("a reference answer")
-    'reference answer'
-    """
-    return need.removeprefix("a ").removeprefix("an ").removeprefix("the ")
 
 
 def prepare(planned: Plan, watch: Watch) -> None:

@@ -1,34 +1,111 @@
 """Where units run: threads of this process, processes of this machine, or a Ray cluster, behind one small protocol.
 
-A pool holds at most `size` tasks. `give` hands one over, `take` waits for the next that ended. A worker that dies
-comes out as `Lost` and is replaced; what to do about its unit is the run's business.
+A unit comes in as a task and out as the row and the case file that the run will write. A pool holds at most `size`
+tasks. `give` hands one over, `take` waits for the next that ended. A worker that dies comes out as `Lost` and is
+replaced; what to do about its unit is the run's business.
 """
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import queue
-import subprocess
-import sys
-import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Any, Protocol
 
-import msgspec
+from msgspec.structs import replace
 
-from engine.core.errors import GroundworkError
-from engine.core.files import ROOT
+from engine.cases.case_file import write_case_file
+from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, ServerError
 from engine.core.progress import Watch
-from engine.core.values import decoded
+from engine.core.values import Value
+from engine.models.budget import Spent
+from engine.models.cluster import gpus_each, join
+from engine.models.memory import is_out_of_memory
 from engine.models.registry import SERVED
+from engine.studies.catalogue import study_of
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
-from engine.studies.perform import Done, Lost, Outcome, Performer, Stopped, UnitTask
 from engine.studies.tools import StudyTools
-from engine.studies.values import Unit
+from engine.studies.values import OUT_OF_MEMORY, Failure, Found, Row, Unit
+
+STOPS = (Cancelled, ServerError, BudgetSpent)  # the unit is not at fault: it is run again when the run goes on
+
+
+class UnitTask(Value, frozen=True):
+    """A unit with its example; `allowance` is what it may take of served models."""
+
+    unit: Unit
+    example: Example
+    allowance: Limit = Limit()
+
+
+class Done(Value, frozen=True):
+    """A unit that ended, well or badly, with the bytes of its case file (empty: it has none)."""
+
+    unit: Unit
+    row: Row
+    case: str = ""
+
+
+class Stopped(Value, frozen=True):
+    """A unit that did not end for a reason that is not its own; `kind` is the error's type."""
+
+    unit: Unit
+    kind: str
+    message: str
+
+
+class Lost(Value, frozen=True):
+    """A unit whose worker went away."""
+
+    unit: Unit
+
+
+Outcome = Done | Stopped | Lost
+
+
+class Performer:
+    """Runs the units of one config in this process, with the models loaded once."""
+
+    def __init__(self, config: Config, tools: StudyTools | None = None) -> None:
+        self.study = study_of(config.study)
+        self.tools = tools or StudyTools(config)
+
+    def within_allowance(self, task: UnitTask) -> Done | Stopped:
+        """Run a unit that has a budget of its own."""
+        self.tools.allow(task.allowance)
+        return self.perform(task)
+
+    def perform(self, task: UnitTask, watch: Watch | None = None) -> Done | Stopped:
+        """Run a unit. An error of the unit's own is its row; one that is not stops it."""
+        unit, watch, before = task.unit, watch or Watch(), self.tools.budget.mine
+        try:
+            found: Found | Failure = self.study.run(self.tools, unit, task.example, watch)
+        except STOPS as error:
+            return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
+        except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
+            known = isinstance(error, GroundworkError)
+            kind = OUT_OF_MEMORY if is_out_of_memory(error) else type(error).__name__
+            found = Failure(type=kind, message=str(error) if known else f"Unexpected: {error}")
+        served = self.tools.budget.mine - before
+        if isinstance(found, Failure):
+            return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=served))
+        return self._done(unit, found, served)
+
+    def _done(self, unit: Unit, found: Found, served: Spent) -> Done:
+        name = f"{self.study.name}-{unit.key}"
+        case = replace(found.case, id=name, tags=(*found.case.tags, self.study.name)) if found.case else None
+        kept = {field: getattr(found, field) for field in ("values", "missing", "cost", "unparsed")}
+        row = Row(unit=unit, state="done", case=name if case else "", served=served, **kept)
+        return Done(unit=unit, row=row, case=write_case_file(case).decode() if case else "")
 
 
 class Pool(Protocol):
@@ -95,51 +172,31 @@ def task_of(unit: Unit, example: Example, left: Limit, size: int) -> UnitTask:
 # Worker processes on this machine: each has its own models, takes one task at a time, and may die without harm.
 
 IDLE_DEATHS = 3  # workers in a row that die without having finished anything: then it is not the units' fault
+SPAWN = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
 
 
+@dataclass
 class Worker:
-    """One process and the task that it has. Its messages go into `said`, None when it has ended."""
+    """A process, the connection to it, and the task that it has."""
 
-    def __init__(self, config: Config, threads: int, log: IO[bytes], said: queue.SimpleQueue[tuple[Worker, Said]]):
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine.studies.perform"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": path},
-        )
-        self.task: UnitTask | None = None
-        self._said = said
-        self._write(config)
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def give(self, task: UnitTask) -> None:
-        """Hand over a task."""
-        self.task = task
-        self._write(task)
-
-    def _write(self, value: Config | UnitTask) -> None:
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError):  # it is dead: the reading side says so
-            self.process.stdin.write(msgspec.json.encode(value) + b"\n")
-            self.process.stdin.flush()
-
-    def _read(self) -> None:
-        """Pass on what it says until it ends; a line that its death cut off says nothing."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.endswith(b"\n"):
-                self._said.put((self, line))
-        self._said.put((self, None))
-
-    def end(self) -> None:
-        """Kill it and wait until it is gone."""
-        self.process.kill()
-        self.process.wait()
+    process: BaseProcess
+    connection: Connection
+    task: UnitTask | None = None
 
 
-Said = bytes | None
+def work(config: Config, tasks: Connection, threads: int, log: Path) -> None:
+    """Run tasks until the other end is gone: a parent that was killed leaves no worker behind.
+
+    Whatever this process prints goes to `log`.
+    """
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # read when torch is imported
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    performer = Performer(config)
+    with contextlib.suppress(EOFError):
+        while True:
+            tasks.send(performer.within_allowance(tasks.recv()))
 
 
 class Processes:
@@ -147,49 +204,115 @@ class Processes:
 
     def __init__(self, config: Config, size: int, folder: Path) -> None:
         self.size = size
-        self._config = config
-        self._said: queue.SimpleQueue[tuple[Worker, Said]] = queue.SimpleQueue()
-        self._log = (folder / "workers.log").open("ab")
+        self._config, self._log = config, folder / "workers.log"
         self._idle_deaths = 0
         self._workers = [self._start() for _ in range(size)]
 
     @property
-    def pids(self) -> tuple[int, ...]:
+    def pids(self) -> tuple[int | None, ...]:
         """The processes of the workers."""
         return tuple(worker.process.pid for worker in self._workers)
 
     def _start(self) -> Worker:
-        return Worker(self._config, max(1, (os.cpu_count() or 1) // self.size), self._log, self._said)
+        ours, theirs = SPAWN.Pipe()
+        threads = max(1, (os.cpu_count() or 1) // self.size)
+        process = SPAWN.Process(target=work, args=(self._config, theirs, threads, self._log), daemon=True)
+        process.start()
+        theirs.close()
+        return Worker(process, ours)
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Hand a unit to a free worker."""
         worker = next(worker for worker in self._workers if worker.task is None)
-        worker.give(task_of(unit, example, left, self.size))
+        worker.task = task_of(unit, example, left, self.size)
+        with contextlib.suppress(OSError):  # it is dead: `take` finds its connection closed
+            worker.connection.send(worker.task)
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; a dead worker is replaced at once."""
-        try:
-            worker, said = self._said.get(timeout=seconds)
-        except queue.Empty:
-            return None
-        task, worker.task = worker.task, None
-        if said is not None:
-            self._idle_deaths = 0
-            return decoded(said, Done | Stopped)
-        self._workers[self._workers.index(worker)] = self._replaced()
-        return Lost(unit=task.unit) if task is not None else None
+        for connection in wait([worker.connection for worker in self._workers], seconds)[:1]:
+            place, worker = next((i, w) for i, w in enumerate(self._workers) if w.connection is connection)
+            try:
+                outcome: Outcome = worker.connection.recv()
+            except (EOFError, OSError):
+                self._workers[place] = self._replaced()
+                return Lost(unit=worker.task.unit) if worker.task else None
+            worker.task, self._idle_deaths = None, 0
+            return outcome
+        return None
 
     def _replaced(self) -> Worker:
         self._idle_deaths += 1
         if self._idle_deaths > IDLE_DEATHS * self.size:
             raise GroundworkError(
-                f"Worker processes die before they finish anything. Read {Path(self._log.name)}, correct the cause, "
-                f"then resume."
+                f"Worker processes die before they finish anything. Read {self._log}, correct the cause, then resume."
             )
         return self._start()
 
     def close(self) -> None:
         """End all workers at once; their units run again when the run resumes."""
         for worker in self._workers:
-            worker.end()
-        self._log.close()
+            worker.process.kill()
+            worker.process.join()
+            worker.connection.close()
+
+
+# A Ray cluster (`evaluate --on ray`; engine/models/cluster.py says what each node needs). Rows and case files come back
+# to the process that started the run, which alone writes.
+
+
+class Serving(Performer):
+    """The models of one config on a node."""
+
+    def pid(self) -> int:
+        """The process that serves."""
+        return os.getpid()
+
+
+class RayPool:
+    """A pool of Ray actors; one that dies is replaced, on whatever node has room."""
+
+    def __init__(self, config: Config, size: int) -> None:
+        self._ray, self._began = join()
+        self.size = size
+        self._config = config
+        self._options = {"num_cpus": 1, "num_gpus": gpus_each(self._ray, size)}
+        self._free = [self._start() for _ in range(size)]
+        self._running: dict[Any, tuple[Any, Unit]] = {}
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes of the actors that have nothing to do."""
+        return tuple(self._ray.get([actor.pid.remote() for actor in self._free]))
+
+    def _start(self) -> Any:
+        return self._ray.remote(Serving).options(**self._options).remote(self._config)
+
+    def give(self, unit: Unit, example: Example, left: Limit) -> None:
+        """Hand a unit to a free actor."""
+        actor = self._free.pop()
+        self._running[actor.within_allowance.remote(task_of(unit, example, left, self.size))] = (actor, unit)
+
+    def take(self, seconds: float) -> Outcome | None:
+        """The next that ended; a dead actor is replaced at once."""
+        if not self._running:  # Ray waits for something, never for nothing: the run is paused
+            time.sleep(seconds)
+            return None
+        ended, _ = self._ray.wait(list(self._running), timeout=seconds)
+        if not ended:
+            return None
+        actor, unit = self._running.pop(ended[0])
+        try:
+            said: Done | Stopped = self._ray.get(ended[0])
+        except self._ray.exceptions.RayActorError:
+            self._free.append(self._start())
+            return Lost(unit=unit)
+        self._free.append(actor)
+        return said
+
+    def close(self) -> None:
+        """Let the actors go, and the cluster too where it was started here."""
+        for actor in [*self._free, *(actor for actor, _ in self._running.values())]:
+            self._ray.kill(actor)
+        if self._began:
+            self._ray.shutdown()

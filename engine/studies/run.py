@@ -25,9 +25,8 @@ from engine.core.files import replace_file
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.budget import Spent
-from engine.studies.perform import Done, Lost, Outcome, Stopped
 from engine.studies.plan import Plan, sampling
-from engine.studies.pools import Pool
+from engine.studies.pools import Done, Lost, Outcome, Pool, Stopped
 from engine.studies.values import OUT_OF_MEMORY, Failure, Row, Unit
 
 # units.jsonl: a row is appended and synced when its unit has ended. A last line without its line break was cut off: it
@@ -238,12 +237,6 @@ def remaining(seconds: float, ended: Collection[Unit], rows: Mapping[Unit, Row],
     if not weigh:
         return seconds / len(ended) * len(left)
     return seconds * sum(means.get(unit.method, usual) for unit in left) / weigh
-
-
-def ordered(units: Sequence[Unit], rows: Sequence[Row]) -> list[Row]:
-    """The rows in the order of the units; units without a row yet are left out."""
-    by_unit = {row.unit: row for row in rows}
-    return [by_unit[unit] for unit in units if unit in by_unit]
 
 
 def check_folder(folder: Path, resume: bool) -> None:

@@ -63,6 +63,16 @@ def measure(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> Measu
     return measured(by_question(rows, name, failed))
 
 
+def defined(rows: Sequence[Row], name: str) -> bool:
+    """Whether any of these rows has value `name`."""
+    return any(row.values.get(name) is not None for row in rows)
+
+
+def measure_defined(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> Measure:
+    """`measure`; not defined where no row has the value, whatever failed."""
+    return measure(rows, name, failed) if defined(rows, name) else Measure(value=None)
+
+
 def measure_each(rows: Sequence[Row], values: Iterable[float | None]) -> Measure:
     """The mean over the questions of a value for each row; a row without one is left out, and so is a failed one."""
     return measure([replace(row, values={"value": v}) for row, v in zip(rows, values, strict=True)], "value", None)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from engine.core.errors import Cancelled
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt
 from engine.models.hooks import ForwardCount, count_forwards
@@ -64,11 +63,7 @@ class Together:
         return len(self._waiting)
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """The model's answer; `on_text` gets the whole of one that came in a batch."""
         call, start = _Call(prompt, decoding), time.perf_counter()

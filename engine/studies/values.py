@@ -83,7 +83,6 @@ class Estimate(Value, frozen=True):
     tokens: int = 0
 
     def __add__(self, other: Estimate) -> Estimate:
-        """The sum."""
         return Estimate(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
 

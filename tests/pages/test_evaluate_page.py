@@ -9,9 +9,8 @@ import components.cache
 from components.evaluation_results import frame, questions, units
 from components.evaluation_run import live, said
 from components.figures import drawn
-from engine.studies.compare_runs import compare_runs
 from engine.studies.config import CONFIGS, as_toml, parse_config, presets, read_config
-from engine.studies.evaluate import evaluate, opened
+from engine.studies.evaluate import compare_runs, evaluate, opened
 from engine.studies.library import folder_of, runs, take_in
 from engine.studies.run import Progress
 from engine.studies.values import Axis, Column, Figure, Measure, Series, StudyTable

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import GroundworkError
-from engine.core.progress import Watch
-from engine.corpus.sources import load_bytes, read_files
+from engine.corpus.sources import load_bytes
 from tests.engine.corpus.test_loaders import pdf_bytes
+from tests.engine.corpus.test_sources import read_files
 from tests.trust.attacks import ALL, TEXTS
 
 SECONDS, MEMORY = 10, 2**30
@@ -145,7 +145,7 @@ def attempt(name: str, data: bytes, folder: Path) -> str:
         if name.endswith((".zip", ".gz", ".xz")):
             path = folder / name
             path.write_bytes(data)
-            documents, skipped = read_files([path], Watch())
+            documents, skipped = read_files([path])
             assert documents or skipped
             return "read" if documents else "refused"
         assert all(document.text.strip() for document in load_bytes(data, name))

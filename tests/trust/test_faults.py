@@ -19,8 +19,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Retrieval
 from engine.core.values import sha256
 from engine.corpus import index, store
-from engine.corpus.collection import Collection
-from engine.corpus.health import health
+from engine.corpus.collection import Collection, health
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve.search import search
 from engine.workbench import Workbench

@@ -14,8 +14,7 @@ from engine.cases.review import check_chain
 from engine.cases.store import CaseStore
 from engine.core.files import home
 from engine.corpus import store
-from engine.corpus.collection import Collection
-from engine.corpus.health import health
+from engine.corpus.collection import Collection, health
 
 BEGIN = """
 import sys

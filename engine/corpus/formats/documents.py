@@ -17,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -45,11 +46,15 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 @dataclass
 class Page:
-    """The text and the sections of a document so far; a builder local to one call."""
+    """The text and the sections of a document so far; a builder local to one call.
+
+    `number` is that of the list item that a DOCX ends with; 0 for none.
+    """
 
     parts: list[str] = field(default_factory=list)
     length: int = 0
     sections: list[DocumentSection] = field(default_factory=list)
+    number: int = 0
 
     def add(self, text: str) -> None:
         """Put text at the end."""
@@ -107,9 +112,10 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
     for index, token in enumerate(tokens):
         match token.type:
             case "ordered_list_open":
-                markers.append(_numbers(token))
+                mark = f"{{}}{token.markup or '.'} "
+                markers.append(map(mark.format, count(int(token.attrs.get("start", 1)))))
             case "bullet_list_open":
-                markers.append(_bullets())
+                markers.append(repeat("- "))
             case "ordered_list_close" | "bullet_list_close":
                 markers.pop()
                 page.add("\n" if not markers else "")
@@ -126,20 +132,6 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
             case "table_close":
                 page.add("\n")
     return "".join(page.parts).rstrip("\n") + "\n", tuple(page.sections)
-
-
-def _numbers(token: Token) -> Iterator[str]:
-    """ "1. ", "2. ", ... from the list's own first number and with its own mark."""
-    number = int(token.attrs.get("start", 1))
-    while True:
-        yield f"{number}{token.markup or '.'} "
-        number += 1
-
-
-def _bullets() -> Iterator[str]:
-    """ "- " for ever."""
-    while True:
-        yield "- "
 
 
 def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
@@ -174,26 +166,19 @@ def extract_html(source: str, name: str) -> tuple[str, tuple[DocumentSection, ..
     """(text, sections, title) of a page; raise `FileError` if there is no text in it."""
     import trafilatura
 
-    title = _html_title(source)
+    tree = _tree(source)
+    title = " ".join((tree.findtext(".//title") or "").split()) if tree is not None else ""
     found = trafilatura.extract(
         source, output_format="markdown", include_tables=True, include_comments=False, favor_recall=True
     )
     if not found:
-        return require_text(_visible(source), name), (), title
+        return require_text(_visible(tree), name), (), title
     text, sections = render(found)
     return require_text(text, name), sections, title or (sections[0].title if sections else "")
 
 
-def _html_title(source: str) -> str:
-    """The page's title, or an empty string."""
-    tree = _tree(source)
-    found = tree.findtext(".//title") if tree is not None else None
-    return " ".join((found or "").split())
-
-
-def _visible(source: str) -> str:
-    """The text of the body, less scripts and styles, one line a block."""
-    tree = _tree(source)
+def _visible(tree: Any) -> str:
+    """The text of the body of a page, less scripts and styles, one line a block; empty for no page."""
     body = tree.find("body") if tree is not None else None
     if body is None:
         return ""
@@ -253,13 +238,6 @@ def too_large(name: str) -> FileError:
 # DOCX by python-docx: paragraphs, lists and tables in order; headings become sections.
 
 
-@dataclass
-class _Page(Page):
-    """The text so far, and the number of the list item that it ends with; 0 for none."""
-
-    number: int = 0
-
-
 def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     """(text, sections, title) of a DOCX; raise `FileError` for a damaged, macro-bearing or exploding one."""
     from docx.opc.exceptions import OpcError
@@ -290,7 +268,7 @@ def _open_docx(data: bytes, name: str) -> Any:
 def _read(document: Any) -> tuple[str, tuple[DocumentSection, ...], str]:
     from docx.table import Table
 
-    page = _Page()
+    page = Page()
     for item in document.iter_inner_content():
         if isinstance(item, Table):
             _add_table(page, item)
@@ -300,7 +278,7 @@ def _read(document: Any) -> tuple[str, tuple[DocumentSection, ...], str]:
     return "".join(page.parts), tuple(page.sections), title or (page.sections[0].title if page.sections else "")
 
 
-def _add_paragraph(page: _Page, paragraph: Paragraph) -> None:
+def _add_paragraph(page: Page, paragraph: Paragraph) -> None:
     """One paragraph with its list mark; a heading starts a section."""
     text = paragraph.text.strip()
     if not text:
@@ -315,7 +293,7 @@ def _add_paragraph(page: _Page, paragraph: Paragraph) -> None:
     page.add(mark + text + ("\n" if mark else "\n\n"))
 
 
-def _add_table(page: _Page, table: Table) -> None:
+def _add_table(page: Page, table: Table) -> None:
     """A table as lines of cells."""
     for row in table.rows:
         page.add(" | ".join(cell.text.strip().replace("\n", " ") for cell in row.cells) + "\n")

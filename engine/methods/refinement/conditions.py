@@ -16,7 +16,7 @@ from typing import Literal
 from engine.answer.citations import annotate
 from engine.answer.prompt import MARKERS, build_prompt
 from engine.core.errors import InputError
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding, Prompting
 from engine.core.values import Answer, Passage, Prompt, Segment
 from engine.methods.refinement.values import Purpose, Turn
@@ -43,7 +43,7 @@ class Conditions:
     draft: Answer | None = None
     flagged: tuple[int, ...] = ()
     on_turn: Callable[[Turn], None] | None = None
-    on_text: Callable[[str], None] | None = None
+    on_text: OnText | None = None
     watch: Watch | None = None
 
     @property

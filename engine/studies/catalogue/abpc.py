@@ -49,14 +49,6 @@ def of_ranking(rows: Sequence[Row], name: str, field: str = "abpc") -> list[Row]
     return [replace(row, values={field: row.values.get(field, {}).get(name)}) for row in rows]
 
 
-def abpc_tables(rows: Sequence[Row], names: Sequence[str]) -> Results:
-    """All tables and figures of the study."""
-    return Results(
-        tables=(_by_method(rows, names), _differences(rows, names), _diagnostics(rows)),
-        figures=(_bars(rows, names), _points(rows, names), _curves(rows, names)),
-    )
-
-
 def _by_method(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     def line_of(name: str) -> tuple[Cell, ...]:
         values = by_question(of_ranking(rows, name), "abpc", None)
@@ -183,8 +175,11 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """ABPC by method with intervals, paired differences, curves, diagnostics; of the rankings that the rows have."""
     there = {name for row in rows for name in row.values.get("abpc", {})}
-    names = (BASE, *extra(config), "occlusion", "random")
-    return abpc_tables(rows, [name for name in names if name in there])
+    names = [name for name in (BASE, *extra(config), "occlusion", "random") if name in there]
+    return Results(
+        tables=(_by_method(rows, names), _differences(rows, names), _diagnostics(rows)),
+        figures=(_bars(rows, names), _points(rows, names), _curves(rows, names)),
+    )
 
 
 STUDY = Study(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as replaced
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,9 @@ def sources_of(tools: StudyTools, example: Example, settings: Settings) -> Sourc
 def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
     """ARE on the example's answer, with the whole record in the case."""
     written, passages = given_answer(tools, unit, example, watch)
-    deciders = replaced(_deciders(tools), demonstrations=settings.prompting.demonstrations)
+    decomposer, judge, editor, expander = (tools.writer if role in _roles(tools) else None for role in ROLES)
+    shown = settings.prompting.demonstrations
+    deciders = Deciders(tools.verifier, decomposer, judge, editor, expander, demonstrations=shown)
     sources, text = sources_of(tools, example, settings), written.answer.text
     record = check_answer(Task(example.question, text, sources, deciders, settings.verification), watch)
     case = case_of(example, passages, written)
@@ -116,13 +117,6 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
 
 def _measures(measures: Measures, prefix: str = "") -> dict[str, Any]:
     return {f"{prefix}{name}": getattr(measures, name) for name in MEASURES}
-
-
-def _deciders(tools: StudyTools) -> Deciders:
-    """The verifier, and the language model in the parts that it was given."""
-    roles = _roles(tools)
-    parts = {role: tools.writer if role in roles else None for role in ROLES}
-    return Deciders(tools.verifier, parts["decomposer"], parts["judge"], parts["editor"], parts["expander"])
 
 
 def _roles(tools: StudyTools) -> tuple[str, ...]:

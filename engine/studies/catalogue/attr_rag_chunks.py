@@ -22,9 +22,9 @@ from engine.methods.refinement.values import Cost
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import figure, line, measure, of_method, questions_in, table
+from engine.studies.summary import figure, line, measure_defined, of_method, questions_in, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Estimate, Figure, Found, Results, Row, Series, StudyTable, Unit
 
 DEPTHS = (5, 10, 15, 20, 25, 30)  # Fig. 1b
 DEPTH, LONG = 10, 3
@@ -102,18 +102,12 @@ def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int
         "Gold among the passages that vanilla RAG retrieves, and the answers from them",
         "k (passages) | gold retrieved (passages) ↑ | gold retrieved, of all gold (share) ↑ | "
         "density (share of k) ↑ | ROUGE-L (F1) ↑",
-        ((k, *(_measure(own, name) for name in names)) for k, own in by_depth.items()),
+        ((k, *(measure_defined(own, name) for name in names)) for k, own in by_depth.items()),
         rows,
         f"Questions that need {least} passages or more.",
         n=max(map(questions_in, by_depth.values()), default=0),
         shows="Attr-RAG, Fig. 1b and 1c",
     )
-
-
-def _measure(rows: Sequence[Row], name: str) -> Measure:
-    """A failed unit found nothing and said nothing right; a value that no row has is not defined."""
-    defined = any(row.values.get(name) is not None for row in rows)
-    return measure(rows, name) if defined else Measure(value=None)
 
 
 def _by_needed(rows: Sequence[Row]) -> dict[int, list[Row]]:
@@ -128,7 +122,7 @@ def _needed_table(rows: Sequence[Row], depth: int) -> StudyTable:
         "by_passages_needed",
         f"Answers from the top {depth}, by number of passages needed",
         "passages needed | ROUGE-L (F1) ↑ | n",
-        ((k, _measure(own, "rouge_l"), questions_in(own)) for k, own in groups.items()),
+        ((k, measure_defined(own, "rouge_l"), questions_in(own)) for k, own in groups.items()),
         rows,
         n=sum(map(questions_in, groups.values())),
         shows="Attr-RAG, Fig. 1a",
@@ -144,20 +138,20 @@ def _needed_figure(rows: Sequence[Row], depth: int) -> Figure:
         y=tuple(row.values["rouge_l"] for row in shown),
         cases=tuple(row.case for row in shown),
     )
-    means = line("mean", {k: _measure(own, "rouge_l") for k, own in groups.items()})
+    means = line("mean", {k: measure_defined(own, "rouge_l") for k, own in groups.items()})
     title = f"Answers from the top {depth} by passages needed"
     return figure("points", "fig_1a", title, "passages needed", "ROUGE-L (F1)", [means, points], "Attr-RAG, Fig. 1a")
 
 
 def _gold_figure(by_depth: dict[int, list[Row]]) -> Figure:
-    found, density = ({k: _measure(own, name) for k, own in by_depth.items()} for name in ("found", "density"))
+    found, density = ({k: measure_defined(own, name) for k, own in by_depth.items()} for name in ("found", "density"))
     lines = line("gold retrieved", found), line("density", density, "right")
     title, axes = "Gold passages retrieved and their density", ("k (passages)", "gold retrieved (passages)")
     return figure("lines", "fig_1b", title, *axes, lines, "Attr-RAG, Fig. 1b", right="density (share of k)")
 
 
 def _answer_figure(by_depth: dict[int, list[Row]]) -> Figure:
-    answers = line("long questions", {k: _measure(own, "rouge_l") for k, own in by_depth.items()})
+    answers = line("long questions", {k: measure_defined(own, "rouge_l") for k, own in by_depth.items()})
     title, axes = "Answers by the number of passages retrieved", ("k (passages)", "ROUGE-L (F1)")
     return figure("lines", "fig_1c", title, *axes, [answers], "Attr-RAG, Fig. 1c")
 

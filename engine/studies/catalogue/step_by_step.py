@@ -28,7 +28,18 @@ from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import by_method, compare, comparison_table, counts, figure, line, measure, of_method, table
+from engine.studies.summary import (
+    by_method,
+    compare,
+    comparison_table,
+    counts,
+    defined,
+    figure,
+    line,
+    measure_defined,
+    of_method,
+    table,
+)
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
 
@@ -49,11 +60,11 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     """Accuracy by method, each against RAISE, by domain, relevance on four levels."""
     by = by_method(rows, [method.name for method in METHODS])
     tables, figures = [_methods_table(config, by, rows)], [_accuracy_figure(by)]
-    if RAISE in by and len(by) > 1 and _defined(rows, "correct"):
+    if RAISE in by and len(by) > 1 and defined(rows, "correct"):
         found = [replace(one, method=_label(one.method)) for one in compare(rows, "correct", list(by), RAISE)]
         title, unit = "Accuracy, minus RAISE's", "share of problems"
         tables.append(comparison_table("against_raise", title, unit, "RAISE", found))
-    if _defined(rows, "correct") and any(row.values.get("domain") for row in rows):
+    if defined(rows, "correct") and any(row.values.get("domain") for row in rows):
         tables.append(_domain_table(by, rows))
         figures.append(_domain_figure(by))
     rated = {name: own for name, own in by.items() if any(row.values.get("levels") for row in own)}
@@ -64,13 +75,9 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
 
 
-def _defined(rows: Sequence[Row], name: str) -> bool:
-    return any(row.values.get(name) is not None for row in rows)
-
-
 def _figure_of(rows: Sequence[Row], name: str) -> Measure:
     """A failed problem is wrong and found nothing, what it cost is not known; what no row has is not defined."""
-    return measure(rows, name, None if name in COSTS else 0.0) if _defined(rows, name) else Measure(value=None)
+    return measure_defined(rows, name, None if name in COSTS else 0.0)
 
 
 def _label(name: str) -> str:
@@ -92,7 +99,7 @@ def _methods_table(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]
 
 def _accuracy_figure(by: dict[str, list[Row]]) -> Figure:
     title, value, name, unit = "Accuracy by method", "correct", "accuracy", "share of problems"
-    if not any(_defined(own, "correct") for own in by.values()):
+    if not any(defined(own, "correct") for own in by.values()):
         title, value, name, unit = "ROUGE-L by method", "rouge_l", "ROUGE-L", "F1"
     bars = line(name, {_label(method): _figure_of(own, value) for method, own in by.items()})
     return figure("bars", "fig_2", title, "method", f"{name} ({unit})", [bars], "RAISE, Table 1 and Fig. 2")

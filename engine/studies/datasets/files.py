@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from engine.cases.importers import Labels
 from engine.core.errors import FileError, GroundworkError, RecordError
-from engine.core.values import AuditRecord, Case, GivenPassage, Passage, identity, numbered_jsonl
+from engine.core.values import AuditRecord, GivenPassage, Passage, identity, numbered_jsonl
 from engine.studies.example import Example
 
 Record = dict[str, Any]
@@ -198,11 +197,6 @@ def given(question: str, passages: Iterable[tuple[str, str, bool | None]]) -> tu
 def relevant_ids(passages: Iterable[Passage]) -> tuple[str, ...]:
     """Ids of those labelled relevant."""
     return tuple(passage.id for passage in passages if passage.relevant)
-
-
-def labels_of(case: Case) -> Labels:
-    """The record's labels kept by an importer of cases."""
-    return next((Labels.from_dict(a.result) for a in case.analyses if a.kind == "labels"), Labels(source=""))
 
 
 # Mixed relevance (grounded refinement, section 3.3): the paper names the strata low, medium and high without bounds;

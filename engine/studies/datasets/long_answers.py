@@ -11,10 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from engine.analyses.imported import KIND as LABELS
 from engine.cases.importers import alce_case, garage_case, ragtruth_case
 from engine.core.errors import FileError
 from engine.core.values import Case
-from engine.studies.datasets.files import DataSource, Layout, Record, has, labels_of, records, relevant_ids, text, words
+from engine.studies.datasets.files import DataSource, Layout, Record, has, records, relevant_ids, text, words
 from engine.studies.example import Example
 
 
@@ -96,7 +97,7 @@ def garage_example(record: Record) -> Example:
         references=(case.answer.text,) if case.answer.text else (),
         writer=case.stamp.model,
         domain=str(record.get("question_category") or ""),
-        about=labels_of(case).facts,
+        about=LABELS.of(case)[0].facts,
     )
 
 
@@ -111,7 +112,7 @@ RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
 def ragtruth_example(record: Record, sources: Mapping[str, Record]) -> Example:
     """The example of one response: its task is the domain, its hallucinations are the labelled spans."""
     case = ragtruth_case(record, sources)
-    labels = labels_of(case)
+    (labels,) = LABELS.of(case)
     return replace(
         _of_case(case, "RAGTruth", record["id"]),
         writer=case.stamp.model,

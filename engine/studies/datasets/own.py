@@ -22,13 +22,6 @@ from engine.studies.datasets.files import DataSource, Layout, Record, index_of, 
 from engine.studies.example import Example, GoldClause, GoldError, GoldStep
 
 
-class OwnStep(Value, frozen=True):
-    """A step of the question with its answer."""
-
-    question: str
-    answer: str = ""
-
-
 class OwnSpan(Value, frozen=True):
     """Characters [start, end) of `answer`, and what is said of them."""
 
@@ -50,7 +43,7 @@ class OwnRecord(Value, frozen=True):
     correct: int | str | None = None
     gold: tuple[str, ...] = ()
     passages_needed: int | None = None
-    steps: tuple[OwnStep, ...] = ()
+    steps: tuple[GoldStep, ...] = ()
     answer: str = ""
     model: str = ""
     spans: tuple[OwnSpan, ...] | None = None
@@ -61,7 +54,7 @@ class OwnRecord(Value, frozen=True):
     about: dict[str, Any] = {}
 
 
-SAME = ("id", "references", "options", "passages_needed", "answer", "clauses", "domain", "corpus", "about")
+SAME = ("id", "references", "options", "passages_needed", "steps", "answer", "clauses", "domain", "corpus", "about")
 FIELDS = frozenset(field.name for field in msgspec.structs.fields(OwnRecord))
 
 
@@ -78,7 +71,6 @@ def example(record: Record) -> Example:
         short_answers=tuple((thing,) if isinstance(thing, str) else thing for thing in own.short_answers),
         correct=None if own.correct is None else index_of(own.correct, own.options),
         gold=own.gold or relevant_ids(passages),
-        steps=tuple(GoldStep(question=step.question, answer=step.answer) for step in own.steps),
         writer=own.model,
         spans=None if own.spans is None else tuple(_span(span, own.answer) for span in own.spans),
         errors=None if own.errors is None else tuple(_error(error, own.answer) for error in own.errors),

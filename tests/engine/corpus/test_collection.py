@@ -22,8 +22,7 @@ from engine.core.files import sha256_of
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
 from engine.corpus import collection as collections, large, store
-from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
-from engine.corpus.health import health
+from engine.corpus.collection import Collection, health, list_corpora, remove, unreadable_corpora
 from engine.models.embedder import ScriptedEmbedder
 
 

@@ -19,8 +19,7 @@ import pytest
 from engine.core.errors import ServerError
 from engine.core.settings import Retrieval
 from engine.corpus import index, large, store
-from engine.corpus.collection import Collection
-from engine.corpus.health import health
+from engine.corpus.collection import Collection, health
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve.search import search
 

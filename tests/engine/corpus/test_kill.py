@@ -16,8 +16,7 @@ from engine.core.files import home
 from engine.core.settings import Retrieval
 from engine.corpus import collection as collections, index, store
 from engine.corpus.chunking import passages
-from engine.corpus.collection import Collection, embedding_text
-from engine.corpus.health import health
+from engine.corpus.collection import Collection, embedding_text, health
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve.search import search
 from tests.trust.killing import Say, kill_often, killed

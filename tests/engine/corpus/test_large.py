@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import product
 
+import bm25s
 import numpy as np
 import pytest
 
 from engine.core.errors import Cancelled, InputError
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Retrieval
+from engine.core.text import stemmer
 from engine.core.values import Document
 from engine.corpus import cells, collection, large
-from engine.corpus.collection import Collection, embedding_text
-from engine.corpus.health import health
+from engine.corpus.collection import Collection, embedding_text, health
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve import bm25
 from engine.retrieve.search import search
@@ -68,7 +70,8 @@ def made(name: str, found, embedder=None) -> Collection:
 def both(monkeypatch):
     """The same documents in a collection held in memory and in one that is not."""
     small = made("small", documents(60))
-    assert isinstance(bm25.index_of(small.folder, small.snapshot()), bm25.Bm25)
+    bm25.index_of(small.folder, small.snapshot())
+    assert not list(small.folder.glob("generation-*/bm25"))
     monkeypatch.setattr(large, "FROM", 20)
     monkeypatch.setattr(bm25, "_KEPT_FROM", 20)
     monkeypatch.setattr(collection, "PIECE", 8)
@@ -104,17 +107,21 @@ def test_a_large_collection_is_searched_as_a_small_one(both, mode):
 
 def test_postings_equal_the_librarys_own_index(both, tmp_path, monkeypatch):
     texts = [embedding_text(p) for p in both[0].snapshot().passages] + ["", "of the and"]
-    own = bm25.Bm25.of(texts)
+    own = bm25s.BM25()
+    own.index(bm25s.tokenize(texts, stopwords="en", stemmer=stemmer(), show_progress=False), show_progress=False)
     monkeypatch.setattr(bm25, "_AT_ONCE", 7)  # several batches, in reading and in writing
     bm25.write_postings(tmp_path, iter(texts), len(texts))
-    stored = bm25.Postings(tmp_path)
+    stored, held = bm25.Postings.load(tmp_path), bm25.Postings.of(texts)
     rows = np.array([0, 3, 40, len(texts) - 1])
-    for question in ("ban", "ban ban gral", "title 3 kost bun", "zzz", "the", "nr 41 dust fan gral kest"):
-        expected = own.scores(question)
-        np.testing.assert_allclose(stored.scores(question), expected, atol=1e-5)
-        np.testing.assert_allclose(stored.at(question, rows), expected[rows], atol=1e-5)
+    questions = ("ban", "ban ban gral", "title 3 kost bun", "zzz", "the", "nr 41 dust fan gral kest")
+    for question, index in product(questions, (stored, held)):
+        words = bm25s.tokenize([question], stopwords="en", stemmer=stemmer(), return_ids=False, show_progress=False)[0]
+        known = [word for word in words if word in own.vocab_dict]
+        expected = own.get_scores(known) if known else np.zeros(len(texts), np.float32)
+        np.testing.assert_allclose(index.scores(question), expected, atol=1e-5)
+        np.testing.assert_allclose(index.at(question, rows), expected[rows], atol=1e-5)
         for count in (1, 5, 50):
-            best = stored.best(question, count)
+            best = index.best(question, count)
             np.testing.assert_allclose(expected[best], np.sort(expected)[::-1][:count], atol=1e-5)
             assert len(set(best.tolist())) == count
 
@@ -123,7 +130,7 @@ def test_a_word_index_that_cannot_be_written_is_held_in_memory(lowered):
     corpus = made("c", documents(30))
     place = next(corpus.folder.glob("generation-*"))
     (place / "bm25.new").write_text("in the way")
-    assert isinstance(bm25.index_of(corpus.folder, corpus.snapshot()), bm25.Bm25)
+    assert bm25.index_of(corpus.folder, corpus.snapshot()).size == len(corpus.snapshot().passages)
     assert not (place / "bm25").exists()
 
 

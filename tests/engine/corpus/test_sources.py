@@ -16,8 +16,14 @@ from engine.core.progress import Watch
 from engine.corpus.collection import Collection
 from engine.corpus.formats import documents as formats
 from engine.corpus.formats.records import Fields
-from engine.corpus.sources import load_bytes, read_files
+from engine.corpus.sources import load_bytes, stream_files
 from engine.models.embedder import ScriptedEmbedder
+
+
+def read_files(paths):
+    """(documents, skipped) of files, folders and archives."""
+    skipped = []
+    return list(stream_files(paths, Watch(), skipped)), skipped
 
 
 def docx_bytes() -> bytes:
@@ -146,7 +152,7 @@ def test_folders_and_archives_with_relative_names(tmp_path: Path) -> None:
     packed = tmp_path / "more.tar.gz"
     with tarfile.open(packed, "w:gz") as archive:
         archive.add(folder / "deep" / "a.txt", "more/b.txt")
-    documents, skipped = read_files([folder, packed], Watch())
+    documents, skipped = read_files([folder, packed])
     assert {d.id: d.text for d in documents} == {"a.txt": "Iron.", "deep/a.txt": "Gold.", "more/b.txt": "Gold."}
     assert [name for name, _ in skipped] == ["picture.png"]
 
@@ -156,7 +162,7 @@ def test_path_tricks_links_and_nested_archives_are_skipped(tmp_path: Path) -> No
     path.write_bytes(
         zip_bytes({"../up.txt": b"x", "/abs.txt": b"x", "c:\\w.txt": b"x", "in.zip": b"x", "good.txt": b"Fine."})
     )
-    documents, skipped = read_files([path], Watch())
+    documents, skipped = read_files([path])
     assert [d.id for d in documents] == ["good.txt"]
     assert len(skipped) == 4
     tar = tmp_path / "t.tar"
@@ -164,14 +170,14 @@ def test_path_tricks_links_and_nested_archives_are_skipped(tmp_path: Path) -> No
         link = tarfile.TarInfo("passwd.txt")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
-    assert read_files([tar], Watch()) == ([], [])
+    assert read_files([tar]) == ([], [])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.tar", "t.zip"]
 
 
 def test_bombs_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = tmp_path / "bomb.zip"
     bomb.write_bytes(zip_bytes({"zeros.txt": b"0" * 40_000_000}))
-    documents, skipped = read_files([bomb], Watch())
+    documents, skipped = read_files([bomb])
     assert documents == []
     assert "unpacks to more" in skipped[0][1]
     monkeypatch.setattr("engine.corpus.sources.UNPACKED", 3_000_000)
@@ -180,7 +186,7 @@ def test_bombs_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         member = tarfile.TarInfo("zeros.txt")
         member.size = 9_000_000
         archive.addfile(member, io.BytesIO(b"0" * member.size))
-    assert "unpacks to more" in read_files([packed], Watch())[1][0][1]
+    assert "unpacks to more" in read_files([packed])[1][0][1]
     assert formats.UNPACKED > 3_000_000
 
 
@@ -188,7 +194,7 @@ def test_bombs_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_damaged_archives(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"\x1f\x8bnot an archive at all" if name == "x.tgz" else b"not an archive at all")
-    documents, skipped = read_files([path], Watch())
+    documents, skipped = read_files([path])
     assert documents == []
     assert "damaged" in skipped[0][1]
 
@@ -197,7 +203,7 @@ def test_two_files_of_one_name_are_told(tmp_path: Path) -> None:
     for place, text in (("a", "Iron."), ("b", "Gold."), ("c", "Iron.")):
         (tmp_path / place).mkdir()
         (tmp_path / place / "n.txt").write_text(text)
-    documents, skipped = read_files([tmp_path / p / "n.txt" for p in "abc"], Watch())
+    documents, skipped = read_files([tmp_path / p / "n.txt" for p in "abc"])
     assert [d.text for d in documents] == ["Iron."]
     assert [name for name, _ in skipped] == ["n.txt"]
 

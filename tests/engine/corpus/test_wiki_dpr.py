@@ -19,6 +19,7 @@ from engine.corpus.formats import records
 from engine.corpus.sources import load
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve.search import search
+from tests.engine.corpus.test_sources import read_files
 
 ROWS = [("1", 'Aaron is said to be a "prophet" of old.', "Aaron"), ("2", "A tab\tand a bar.", "Ærø"), ("3", "Ice.", "")]
 
@@ -113,7 +114,7 @@ def test_an_ingest_takes_a_file_over_the_limit_of_size_and_keeps_its_ids(tmp_pat
     write_rows(path, 60)
     monkeypatch.setattr(sources, "LARGEST", 1_000)
     (tmp_path / "large.txt").write_text("x" * 1_001)
-    found, skipped = sources.read_files([tmp_path], Watch())
+    found, skipped = read_files([tmp_path])
     assert [d.id for d in found] == [str(i) for i in range(1, 61)]
     assert (found[0].title, found[3].title) == ("River 0", "River 1")
     assert [name for name, _ in skipped] == ["large.txt"]
@@ -125,7 +126,7 @@ def test_an_ingest_takes_a_file_over_the_limit_of_size_and_keeps_its_ids(tmp_pat
 def test_an_id_that_stands_twice_is_told(tmp_path):
     path = tmp_path / "wiki.tsv"
     path.write_text("id\ttext\ttitle\n1\tGood.\tA\n1\tBetter.\tA\n")
-    assert "'1' twice" in sources.read_files([path], Watch())[1][0][1]
+    assert "'1' twice" in read_files([path])[1][0][1]
 
 
 def test_reading_takes_no_memory_of_the_size_of_the_file(tmp_path):

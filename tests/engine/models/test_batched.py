@@ -12,10 +12,9 @@ from engine.core.errors import Cancelled, ModelError, PromptTooLong
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt, Segment
-from engine.models.batched import FLOOR, pads_exactly
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
-from engine.models.sampling import choose, choose_clearly, nucleus
+from engine.models.writing import FLOOR, choose, choose_clearly, nucleus, pads_exactly
 from tests.tiny import KINDS, WINDOW, tiny_config, tiny_model, tiny_prompt, tiny_tokenizer
 
 GREEDY = Decoding(max_new_tokens=24)

@@ -15,7 +15,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.llama_cpp import LEAST, LlamaCpp, writes_faster
-from engine.models.sampling import nucleus
+from engine.models.writing import nucleus
 from tests.tiny import WINDOW, tiny_prompt
 from tests.tiny_gguf import write_gguf
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.core.settings import Decoding
-from engine.models.sampling import choose, nucleus
+from engine.models.writing import choose, nucleus
 
 
 def test_nucleus_by_hand():

@@ -65,7 +65,6 @@ def test_combine_takes_each_maximum_and_names_the_window():
     assert result.verdict == "supportive"
     assert (result.window, result.windows) == ((6, 9), 3)
     assert result.scores == pytest.approx({"supportive": 0.6 / 1.3, "editing_required": 0.7 / 1.3, "irrelevant": 0.0})
-    assert result.unsure
 
 
 @settings(deadline=None, max_examples=50)

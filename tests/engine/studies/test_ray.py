@@ -16,7 +16,7 @@ from engine.models.embedder import load_embedder  # noqa: E402
 from engine.studies.config import parse_config  # noqa: E402
 from engine.studies.evaluate import evaluate, opened  # noqa: E402
 from engine.studies.plan import plan  # noqa: E402
-from engine.studies.ray_pool import RayPool  # noqa: E402
+from engine.studies.pools import RayPool  # noqa: E402
 from engine.studies.run import Control, Run  # noqa: E402
 from tests.engine.studies.test_run import timeless  # noqa: E402
 

@@ -8,9 +8,8 @@ import pytest
 from engine.core.errors import BudgetSpent, Cancelled, InputError
 from engine.studies.config import parse_config
 from engine.studies.evaluate import evaluate, opened
-from engine.studies.perform import Done, Lost, Stopped
 from engine.studies.plan import plan
-from engine.studies.pools import Processes
+from engine.studies.pools import Done, Lost, Processes, Stopped
 from engine.studies.run import Control, Journal, Run
 from engine.studies.values import Failure, Row
 

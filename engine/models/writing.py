@@ -1,15 +1,15 @@
-"""Write several answers at once: one forward pass per token for all rows, with the same texts as one by one.
+"""Writing token by token, one answer or several at once: greedy, or nucleus sampling (Holtzman et al. 2020, 3.1).
 
-Each prompt is read alone, which costs no more and pads nothing. Then the rows' caches are joined, padded on the left so
-that all write at the same column; the padding is masked, and positions count from a row's own first token. A batch adds
-up in another order than a lone row, so that logits differ in the last bits: where a choice is so close that this could
-turn it, the row leaves the batch and is written again alone.
+A loop of our own, with one Generator a call, because `transformers.generate` draws from the global random state: two
+sessions would disturb each other's seeds. Drawing is done in float64 on the CPU, so a seed means the same on every
+device.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,10 +20,102 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.models.hooks import cancellable
 from engine.models.memory import cache_values, free_memory, row_bytes
-from engine.models.sampling import choose_clearly, last_logits, write_tokens
-from engine.models.scoring import halved, if_it_fits
+from engine.models.scoring import halved, if_it_fits, last_logits
 
-# Several rows' caches as one: what each row has read, padded on the left to the longest.
+
+def nucleus(probabilities: torch.Tensor, top_p: float) -> torch.Tensor:
+    """The smallest set of most probable tokens whose mass reaches `top_p`, renormalised; shape (vocabulary,).
+
+    >>> nucleus(torch.tensor([0.5, 0.3, 0.2]), 0.7).tolist()
+    [0.625, 0.375, 0.0]
+    """
+    ordered, order = probabilities.sort(descending=True, stable=True)
+    before = ordered.cumsum(-1) - ordered
+    kept = torch.where(before < top_p, ordered, torch.zeros_like(ordered))
+    kept[0] = ordered[0]
+    return torch.zeros_like(probabilities).scatter(-1, order, kept / kept.sum())
+
+
+def choose(logits: torch.Tensor, decoding: Decoding, generator: torch.Generator) -> int:
+    """The next token's id from logits of shape (vocabulary,); temperature 0 is greedy."""
+    return choose_clearly(logits, decoding, generator, 0.0)[0]
+
+
+def choose_clearly(
+    logits: torch.Tensor, decoding: Decoding, generator: torch.Generator, floor: float
+) -> tuple[int, bool]:
+    """The next token's id, and whether logits that are up to `floor` nats apart from these would give it too.
+
+    A draw is a race, as torch.multinomial runs it: argmax of p / Exp(1), one exponential a token (the same numbers
+    from the same generator). `floor` is a bound on the change of a difference of two log-probabilities.
+    """
+    if decoding.temperature <= 0:
+        best = int(logits.argmax())
+        return best, not floor or _ahead(logits, best) > floor
+    probabilities = (logits.double().cpu() / decoding.temperature).softmax(-1)
+    waits = torch.empty_like(probabilities).exponential_(1, generator=generator)
+    drawn = int((nucleus(probabilities, decoding.top_p) / waits).argmax())
+    return drawn, not floor or _drawn_clearly(probabilities, waits, drawn, decoding.top_p, floor / decoding.temperature)
+
+
+def _drawn_clearly(probabilities: torch.Tensor, waits: torch.Tensor, drawn: int, top_p: float, floor: float) -> bool:
+    """Whether the token drawn stays in the nucleus, and ahead of all that may come into it, with logits `floor` off."""
+    slack = math.exp(floor)
+    ordered = probabilities.sort(descending=True).values
+    inside = probabilities[drawn] > slack * torch.minimum(_edge(ordered, top_p / slack**2), ordered[1])
+    racing = probabilities >= _edge(ordered, top_p * slack**2) / slack
+    return bool(inside) and _ahead((probabilities / waits).log().masked_fill(~racing, -math.inf), drawn) > floor
+
+
+def _edge(ordered: torch.Tensor, mass: float) -> torch.Tensor:
+    """The least probable token of the nucleus of `mass`."""
+    before = ordered.cumsum(-1) - ordered
+    return ordered[max(int((before < mass).sum()), 1) - 1]
+
+
+def _ahead(values: torch.Tensor, place: int) -> float:
+    """How far the value at `place` is above the greatest of the others.
+
+    >>> _ahead(torch.tensor([1.0, 4.0, 2.5]), 1)
+    1.5
+    """
+    best, second = (float(value) for value in values.topk(2).values)
+    own = float(values[place])
+    return own - (second if own == best else best)
+
+
+def write_tokens(
+    module: Any, ids: Sequence[int], decoding: Decoding, limit: int, watch: Watch | None = None
+) -> Iterator[tuple[int, float]]:
+    """Yield up to `limit` (token id, log-probability in nats) after the prompt `ids`.
+
+    The log-probability is the model's own, before temperature and top-p: what `score` gives for the token.
+    """
+    generator = torch.Generator().manual_seed(decoding.seed)
+    watch = watch or Watch()
+    device = module.get_input_embeddings().weight.device
+    fed, cache = torch.tensor([list(ids)], device=device), None
+    for written in range(limit):
+        watch.step("writing", written, limit)
+        with cancellable(module, watch):
+            logits, cache = next_logits(module, fed, cache)
+        token = choose(logits, decoding, generator)
+        yield token, float(logits.log_softmax(-1)[token])
+        new = torch.tensor([[token]], device=device)
+        fed = new if cache is not None else torch.cat([fed, new], dim=1)
+
+
+def next_logits(module: Any, fed: torch.Tensor, cache: Any) -> tuple[torch.Tensor, Any]:
+    """Float32 logits after the tokens fed, shape (vocabulary,), and the cache (None: feed everything again)."""
+    logits, cache = last_logits(module, fed, cache)
+    return logits[0], cache
+
+
+# Several answers at once: one forward pass per token for all rows, with the same texts as one by one. Each prompt is
+# read alone, which costs no more and pads nothing. Then the rows' caches are joined, padded on the left so that all
+# write at the same column; the padding is masked, and positions count from a row's own first token. A batch adds up in
+# another order than a lone row, so that logits differ in the last bits: where a choice is so close that this could turn
+# it, the row leaves the batch and is written again alone.
 
 
 def joined(caches: Sequence[Any]) -> Any:
@@ -127,7 +219,7 @@ def write_rows(
         if size > 1:
             size = min(size, rows_at_once(module, asked[pending[0]]))
         batch = [asked[i] for i in pending[:size]]
-        found = if_it_fits(partial(write_batch, module, batch, stop, _part(watch, len(written), len(asked))))
+        found = if_it_fits(partial(write_batch, module, batch, stop, watch.part(len(written), len(asked))))
         if found is None:
             rows = halved("writing", size, watch, len(written), len(asked))
             continue
@@ -206,11 +298,6 @@ def step(
     if "position_ids" in inspect.signature(module.forward).parameters:
         known["position_ids"] = mask.sum(-1, keepdim=True) - 1
     return *last_logits(module, new, cache, **known), mask
-
-
-def _part(watch: Watch, done: int, total: int) -> Watch:
-    """The watch of a batch, whose rows are a part of all."""
-    return Watch(report=lambda stage, ended, _: watch.report(stage, done + ended, total), cancel=watch.cancel)
 
 
 def pads_exactly(module: Any) -> bool:
