@@ -27,8 +27,14 @@ from engine.studies.run import Control
 from engine.studies.values import Estimate
 
 COST = "evaluation_cost"
+PRESET = "evaluation_preset"
 OTHER = "your own file or folder"
 FIRST = "seconds"  # the preset that needs no language model
+
+
+def form_drawn() -> bool:
+    """Whether the form is on the page already: folded or not it keeps what was chosen."""
+    return state.value_of(PRESET) is not None
 
 
 def setup() -> str | None:
@@ -53,7 +59,7 @@ def _preset() -> Config:
     chosen = st.selectbox(
         "Start from the preset",
         ordered,
-        key="evaluation_preset",
+        key=PRESET,
         format_func=lambda name: known[name].title or name.replace("_", " "),
         help="Small presets run on the sample corpora with the embedded model; capable presets use an installed "
         "model. Paper presets use the papers' models and sizes; you supply the data sets.",

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.evaluation_results import comparison_view, results_view
 from components.evaluation_run import begun_but_not_written, run_controls, see_runs, standing, watch_evaluation
-from components.evaluation_setup import setup
+from components.evaluation_setup import form_drawn, setup
 from components.heading import heading
 from components.html import visible
 from components.state import evaluation_begun, show_begun_evaluation
@@ -29,6 +29,27 @@ def chosen_run(known: list[Listed]) -> Listed | None:
     return found
 
 
+@st.fragment
+def new_run() -> None:
+    """The form of a new run, drawn once it is opened; what is chosen in it draws no results anew."""
+    fold = st.expander("A new run", key="new_run", on_change="rerun")
+    if fold.open or form_drawn():
+        with fold:
+            begun = setup()
+        if begun is not None:
+            evaluation_begun(begun)
+            st.rerun()
+
+
+@st.fragment
+def comparison(shown: Listed, others: dict[str, Listed]) -> None:
+    """Another run of the same study, and both side by side."""
+    st.header("Compare with another run")
+    other = st.selectbox("Compare with", list(others), None, format_func=lambda n: name_of(others[n]), key="beside")
+    if other:
+        comparison_view(shown, others[other])
+
+
 heading(
     "Evaluate",
     "Run a study over a data set. See its cost first, follow its progress, and read tables and figures with intervals.",
@@ -36,11 +57,7 @@ heading(
     "decomposer",
 )
 see_runs()
-with st.expander("A new run"):
-    begun = setup()
-if begun is not None:
-    evaluation_begun(begun)
-    st.rerun()
+new_run()
 known = runs()
 for starting in begun_but_not_written(known):
     watch_evaluation(starting, until_written=True)
@@ -50,9 +67,4 @@ if shown is not None:
     results_view(shown)
     others = {one.name: one for one in known if one.name != shown.name and one.config.study == shown.config.study}
     if others:
-        st.header("Compare with another run")
-        beside = st.selectbox(
-            "Compare with", list(others), None, format_func=lambda n: name_of(others[n]), key="beside"
-        )
-        if beside:
-            comparison_view(shown, others[beside])
+        comparison(shown, others)
