@@ -47,9 +47,9 @@ def attr_rag_view(found: AttrRag, case: Case) -> None:
     for line in found.notes:
         note(line)
     if found.selection.reasons:
-        st.subheader("Why each set was kept or dropped")
-        show(why_table(found, selected))
-        st.caption("The paper's rule alone: no floor, no cap, and the expansion read literally.")
+        with st.expander("Why each set was kept or dropped"):
+            show(why_table(found, selected))
+            st.caption("The paper's rule alone: no floor, no cap, and the expansion read literally.")
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
     whole, rest = (

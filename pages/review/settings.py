@@ -37,16 +37,16 @@ def models() -> None:
     """The available models."""
     st.subheader("Models")
     cards = available_models()
-    st.dataframe(
+    st.table(
         pd.DataFrame(
             [
                 {
-                    "model": model_title(card.name),
+                    "model": plain(model_title(card.name)),
                     "kind": card.kind,
-                    "writes": card.can_generate,
-                    "scores": card.can_score,
-                    "gradients": card.can_gradients,
-                    "note": ". ".join(filter(None, (card.name if card.title else "", card.note))),
+                    "writes": _said(card.can_generate),
+                    "scores": _said(card.can_score),
+                    "gradients": _said(card.can_gradients),
+                    "note": plain(". ".join(filter(None, (card.name if card.title else "", card.note)))),
                 }
                 for card in cards
             ]
@@ -58,6 +58,10 @@ def models() -> None:
         "only quotes; a method that needs new text uses the embedded model."
     )
     draw_models_line()
+
+
+def _said(able: bool) -> str:
+    return "yes" if able else "no"
 
 
 def estimate_of(name: str) -> None:
