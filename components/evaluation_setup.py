@@ -27,14 +27,8 @@ from engine.studies.run import Control
 from engine.studies.values import Estimate
 
 COST = "evaluation_cost"
-PRESET = "evaluation_preset"
 OTHER = "your own file or folder"
 FIRST = "seconds"  # the preset that needs no language model
-
-
-def form_drawn() -> bool:
-    """Whether the form is on the page already: folded or not it keeps what was chosen."""
-    return state.value_of(PRESET) is not None
 
 
 def setup() -> str | None:
@@ -59,7 +53,7 @@ def _preset() -> Config:
     chosen = st.selectbox(
         "Start from the preset",
         ordered,
-        key=PRESET,
+        key="evaluation_preset",
         format_func=lambda name: known[name].title or name.replace("_", " "),
         help="Small presets run on the sample corpora with the embedded model; capable presets use an installed "
         "model. Paper presets use the papers' models and sizes; you supply the data sets.",
@@ -115,7 +109,7 @@ def _file(preset: Config, key: str) -> tuple[str, dict[str, Any]]:
     """The path of a data set with its layout and corpus."""
     left, middle, right = st.columns([4, 2, 2])
     path = left.text_input("File or folder", "" if preset.data in WORLDS else preset.data, key=f"path_{key}")
-    layouts = ["by its fields", *LAYOUTS]
+    layouts = ["detect from its fields", *LAYOUTS]
     layout = middle.selectbox(
         "Layout", layouts, key=f"layout_{key}", help="docs/evaluate.md describes the JSONL format."
     )

@@ -46,7 +46,7 @@ def pick() -> tuple[str, str] | None:
         right = _side("right", names, second)
     if not right:
         st.info(
-            "No other answer to this question is in the library. Choose a case at the right, ask the question again"
+            "No other answer to this question is in the library. Choose a case on the right, ask the question again"
             " with another writer or method, or run conditions on the Refinement page."
         )
         return None

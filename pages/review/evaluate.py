@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.evaluation_results import comparison_view, results_view
 from components.evaluation_run import begun_but_not_written, run_controls, see_runs, standing, watch_evaluation
-from components.evaluation_setup import form_drawn, setup
+from components.evaluation_setup import setup
 from components.heading import heading
 from components.html import visible
 from components.state import evaluation_begun, show_begun_evaluation
@@ -31,14 +31,12 @@ def chosen_run(known: list[Listed]) -> Listed | None:
 
 @st.fragment
 def new_run() -> None:
-    """The form of a new run, drawn once it is opened; what is chosen in it draws no results anew."""
-    fold = st.expander("A new run", key="new_run", on_change="rerun")
-    if fold.open or form_drawn():
-        with fold:
-            begun = setup()
-        if begun is not None:
-            evaluation_begun(begun)
-            st.rerun()
+    """The form of a new run; what is chosen in it draws no results anew."""
+    with st.expander("A new run"):
+        begun = setup()
+    if begun is not None:
+        evaluation_begun(begun)
+        st.rerun()
 
 
 @st.fragment

@@ -89,7 +89,7 @@ def add_a_model() -> None:
         left, right = st.columns([5, 2])
         source = left.text_input(
             "Model",
-            placeholder="a folder, a .gguf file, a Hugging Face id, openai:MODEL@BASE_URL, or a name of the list",
+            placeholder="a folder, a .gguf file, a Hugging Face id, openai:MODEL@BASE_URL, or a model of the list",
             key="self_test_model",
         )
         name = right.text_input("Your name for it", placeholder="optional", key="added_name")
