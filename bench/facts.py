@@ -3,7 +3,7 @@
     python -m bench.facts --data DIR [--drafts 40] [--edits 100] [--supportive 300] [--quick] [--write]
 
 DIR holds propsegment/propositions.jsonl and vitaminc/{edits,dev}.jsonl (public sets that are not part of this project).
-Everything is drawn with a fixed seed; n stands beside every figure. Every planted error's outcome is written out.
+Everything is drawn with a fixed seed. Every figure has its n, and the outcome of every planted error is listed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SIMPLE: dict[str, Callable[[str], list[str]]] = {
 def sari(source: str, output: str, reference: str) -> float:
     """SARI (Xu et al. 2016) with one reference, 0 to 100: mean over 1 to 4 words of keep F1, deletion P, addition F1.
 
-    A part in which nothing is there to be right counts 0, as in the first implementation.
+    A part with nothing to get right counts 0, as in the first implementation.
     """
     texts = [text.lower().split() for text in (source, output, reference)]
     return 100 * sum(_sari_of(*(_grams(text, n) for text in texts)) for n in range(1, 5)) / 4
@@ -72,7 +72,7 @@ def _sari_of(source: Counter[Any], output: Counter[Any], reference: Counter[Any]
 def decompositions(rows: Sequence[Row]) -> list[Row]:
     """Every splitter on PropSegmEnt's two parts and on the bank drafts.
 
-    The drafts' gold facts have pronouns resolved, so that there the rules are measured on the whole draft too.
+    The drafts' gold facts have their pronouns resolved, so the rules are measured on whole drafts too.
     """
     bank = bank_facts()
     resolved = {row["sentence"]: row["rules"] for row in bank}
@@ -84,7 +84,7 @@ def decompositions(rows: Sequence[Row]) -> list[Row]:
 
 
 def edits(data: Path, count: int, supportive: int, verifier: Entailment) -> Row:
-    """SARI on `count` gold edits beside copying, the share edited, and the share of `supportive` pairs edited."""
+    """SARI on `count` gold edits and of copying, the share edited, and the share of `supportive` pairs edited."""
     draw = random.Random(1337)
     rows = draw.sample(_read(data / "vitaminc" / "edits.jsonl"), count)
     fine = [row for row in _read(data / "vitaminc" / "dev.jsonl") if row["label"] == "supportive"]
@@ -110,7 +110,7 @@ def edits(data: Path, count: int, supportive: int, verifier: Entailment) -> Row:
 
 
 def speed(verifier: Entailment) -> Row:
-    """40 facts against 10 passages: seconds of the whole check, report included, on the clock and of the processor."""
+    """40 facts against 10 passages: seconds of the whole check with its report, wall-clock and processor time."""
     passages = []
     for i in range(10):
         text = f"Ship {i} left port {i + 20} in {1900 + i} with {100 + i} people. It came back a year later."
@@ -130,13 +130,13 @@ def _read(path: Path) -> list[Row]:
 
 
 def main() -> None:
-    """Run the parts that were asked for; a part is one JSON line."""
+    """Run the chosen parts; each prints one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--drafts", type=int, default=40)
     parser.add_argument("--edits", type=int, default=100)
     parser.add_argument("--supportive", type=int, default=300)
-    parser.add_argument("--quick", action="store_true", help="only what needs no verifier")
+    parser.add_argument("--quick", action="store_true", help="only the parts that work without a verifier")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     rows = [row for row in _read(asked.data / "propsegment" / "propositions.jsonl") if row["reference"]]

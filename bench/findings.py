@@ -1,12 +1,12 @@
-"""The runs behind docs/findings.md: several studies at a time, each in a process of its own, for so many minutes.
+"""Run the studies behind docs/findings.md: several at a time, one process each, for a given number of minutes.
 
     python -m bench.findings prepare --data data [--weights FOLDER]
     python -m bench.findings run --out runs --data data --minutes 9 --slots 12 [--only NAME ...]
 
-Every run is an ordinary folder of `evaluate`; called again, it goes on. Units run in an order that makes a run that was
-broken off a sample of its questions with all methods. `RUNS` says what is run; the first ones start first, and a slot
-that comes free takes the next. `prepare` makes the sample corpora, the summaries to be checked, HotpotQA with four
-short paragraphs each, and models from GGUF files in a folder.
+Every run is an ordinary folder of `evaluate`; a second call resumes it. Units run question by question, so an
+interrupted run is a sample of its questions with all methods. `RUNS` lists the runs in the order in which they start;
+a free slot takes the next one. `prepare` makes the sample corpora, the summaries to check, HotpotQA with four short
+paragraphs per question, and models from a folder of GGUF files.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Planned:
 
 
 def attr_rag(name: str, data: str, model: str, n: int, tokens: int) -> Planned:
-    """Attr-RAG beside vanilla and re-ranked at 10, 20, 30, on the paper's kind of corpus."""
+    """Attr-RAG, vanilla and re-ranked at 10, 20 and 30, on the paper's kind of corpus."""
     settings = {"retrieval": {"mode": "dense", "k": 30}, "decoding": {"max_new_tokens": tokens}}
     return Planned(f"attr-rag-{name}", "attr-rag-answers", data, model, n, {"settings": settings})
 
@@ -67,7 +67,7 @@ def chunks(name: str, model: str, n: int, tokens: int) -> Planned:
 
 
 def refinement(name: str, data: str, model: str, n: int, judge: str = "") -> Planned:
-    """Every condition, one seed, the gate always."""
+    """Every condition with one seed; every second pass runs."""
     settings = {"refinement": {"max_new_tokens": 96}}
     options = {"pairs": ["D-A", "E-A", "v2c-A"]}
     return Planned(
@@ -131,17 +131,19 @@ RUNS = (
 
 
 def main() -> None:
-    """Run what is asked for, or one run of it."""
+    """Prepare, run the chosen runs, or run one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["prepare", "run", "one", "list"])
-    parser.add_argument("--out", type=Path, default=Path("runs"), help="a folder a run")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="one folder per run")
     parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of public sets")
-    parser.add_argument("--only", nargs="*", default=None, metavar="NAME", help="these runs alone")
-    parser.add_argument("--minutes", type=float, default=60.0, help="then every run stops; it can be resumed")
-    parser.add_argument("--slots", type=int, default=1, help="runs at a time")
-    parser.add_argument("--n", type=int, default=None, help="questions of each run, fewer than planned")
-    parser.add_argument("--batch", type=int, default=16, help="answers that a local model writes at once")
-    parser.add_argument("--model", default="", help="in place of each run's own model and judge")
+    parser.add_argument("--only", nargs="*", default=None, metavar="NAME", help="only these runs")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="minutes after which every run stops; it can be resumed"
+    )
+    parser.add_argument("--slots", type=int, default=1, help="number of parallel runs")
+    parser.add_argument("--n", type=int, default=None, help="questions per run, if fewer than planned")
+    parser.add_argument("--batch", type=int, default=16, help="batch size of a local model that writes")
+    parser.add_argument("--model", default="", help="use instead of each run's own model and judge")
     parser.add_argument("--dtype", default="float32", help="of local models")
     parser.add_argument("--weights", type=Path, default=None, help="a folder of GGUF files, for `prepare`")
     given = parser.parse_args()
@@ -157,7 +159,7 @@ def main() -> None:
 
 
 def prepare(data: Path, weights: Path | None) -> None:
-    """What runs side by side would all make at once."""
+    """Make the files that parallel runs would otherwise make all at once."""
     from engine.core.progress import Watch
     from engine.corpus.collection import Collection, list_corpora
     from engine.corpus.samples import SAMPLES
@@ -197,7 +199,7 @@ def words_in(record: dict[str, Any]) -> int:
 
 
 def summary_line(line: str) -> str:
-    """An article with the summary that a model wrote of it (QAGS), as a line of our own layout."""
+    """An article and a model's summary of it (QAGS), as a line of our own layout."""
     given = json.loads(line)
     answer = " ".join(sentence["text"] for sentence in given["sentences"])
     asked = {"id": given["id"], "question": "What does the article say, in short?", "passages": [given["source"]]}
@@ -205,7 +207,7 @@ def summary_line(line: str) -> str:
 
 
 def run(chosen: list[Planned], given: argparse.Namespace) -> None:
-    """Start the runs, so many at a time; end them when the time is up."""
+    """Start the runs, `slots` at a time; end them when the time is up."""
     end = time.monotonic() + 60 * given.minutes
     waiting, running = list(chosen), dict[str, subprocess.Popen[bytes]]()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -225,7 +227,7 @@ def run(chosen: list[Planned], given: argparse.Namespace) -> None:
 
 
 def start(planned: Planned, given: argparse.Namespace, minutes: float) -> subprocess.Popen[bytes]:
-    """A run in a process of its own; what it says goes to NAME.log."""
+    """Start a run in its own process, with its output in NAME.log."""
     asked = {"out": given.out, "data": given.data, "only": planned.name, "minutes": minutes}
     asked |= {"batch": given.batch, "dtype": given.dtype} | ({"n": given.n} if given.n is not None else {})
     asked |= {"model": given.model} if given.model else {}
@@ -237,7 +239,7 @@ def start(planned: Planned, given: argparse.Namespace, minutes: float) -> subpro
 
 
 def one(planned: Planned, given: argparse.Namespace) -> None:
-    """One run until it has ended or the time is up; say how far it came."""
+    """Run one study until it ends or the time is up; print its progress."""
     from engine.core.errors import Cancelled
     from engine.studies.config import Config, as_toml
     from engine.studies.evaluate import evaluate

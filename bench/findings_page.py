@@ -3,16 +3,16 @@
     python -m bench.findings_page ship --from runs --name NAME ...   # rows of runs into assets/evaluations
     python -m bench.findings_page draw                               # the page and its figures from those rows
 
-The page is written in findings.in.md beside this file. What stands there in double braces is filled from the rows:
+The template findings.in.md is in this folder. Its parts in double braces are filled from the rows:
 
     {{about RUN}}                      model, data, questions, seeds, rows, failures
     {{table RUN TABLE}}                a table that the study draws
-    {{compare RUN OTHER VALUE ...}}    two runs of a study beside each other, in these values
+    {{compare RUN OTHER VALUE ...}}    two runs of a study compared in these values
     {{figure RUN FIGURE}}              a figure, drawn by Plotly and saved as SVG
     {{cell RUN TABLE "ROW" "COLUMN"}}  one cell, with its interval; ROW is the line's first cell or cells, "a / b"
 
-Names of runs are joined with + where methods of one study were run apart. A run that was broken off is shipped with the
-questions that all its methods have answered.
+A + joins the names of runs that cover different methods of one study. An interrupted run is shipped with the questions
+that all its methods have answered.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def main() -> None:
     """Ship rows, or draw the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["ship", "draw"])
-    parser.add_argument("--from", dest="source", type=Path, default=Path("runs"), help="where the runs lie")
-    parser.add_argument("--name", nargs="*", default=None, help="these runs alone")
-    parser.add_argument("--cases", nargs="*", default=(), help="ship the cases of these too")
-    parser.add_argument("--runs", type=Path, default=SHIPPED, help="where the page finds its rows")
+    parser.add_argument("--from", dest="source", type=Path, default=Path("runs"), help="folder of the runs")
+    parser.add_argument("--name", nargs="*", default=None, help="only these runs")
+    parser.add_argument("--cases", nargs="*", default=(), help="runs whose cases are shipped too")
+    parser.add_argument("--runs", type=Path, default=SHIPPED, help="folder of the rows")
     given = parser.parse_args()
     if given.what == "ship":
         for folder in sorted(path.parent for path in given.source.glob("*/run.json")):
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def ship(folder: Path, target: Path, cases: bool) -> str:
-    """Copy a run as far as its questions are whole: config, manifest, rows, and on demand the cases; what it has."""
+    """Copy a run's complete questions: config, manifest, rows, cases on request. Return their number in words."""
     manifest = decoded((folder / "run.json").read_bytes(), RunManifest)
     rows = {row.unit: row for row in Journal(folder).rows()}
     ended = {unit for unit, row in rows.items() if not short_of_memory(row)}
@@ -94,13 +94,13 @@ def ship(folder: Path, target: Path, cases: bool) -> str:
 
 
 def short_of_memory(row: Row) -> bool:
-    """Whether a unit failed for want of memory: it says something of the machine, and nothing of the method."""
+    """Whether a unit ran out of memory: a limit of the machine, not of the method."""
     said = row.failure.message if row.failure else ""
     return any(words in said for words in ("out of memory", "into memory", "ALLOC_FAILED"))
 
 
 def whole(units: tuple[Unit, ...], ended: set[Unit]) -> tuple[Unit, ...]:
-    """The units of those questions, under a seed, that every method has ended; methods that ended none are left out."""
+    """The units of the questions, by seed, that every method has completed; methods without one are left out."""
     run = {unit.method for unit in ended}
     asked = tuple(unit for unit in units if unit.method in run)
     missing = {(unit.example, unit.seed) for unit in asked if unit not in ended}
@@ -108,7 +108,7 @@ def whole(units: tuple[Unit, ...], ended: set[Unit]) -> tuple[Unit, ...]:
 
 
 def bare(row: Row, public: bool, cases: set[str]) -> Row:
-    """A row without the words of a public data set, and without a case that is not shipped."""
+    """The row without words of a public data set or an unshipped case."""
     values = {name: value for name, value in row.values.items() if not (public and name in TEXTS)}
     return msgspec.structs.replace(row, values=values, case=row.case if row.case in cases else "")
 
@@ -136,14 +136,14 @@ def page(text: str, runs: Path) -> str:
 
 
 def compared(first: Evaluation, second: Evaluation, values: list[str]) -> str:
-    """The values that both runs measured, over the questions of both."""
+    """The values that both runs measured, over their common questions."""
     table = compare_runs(first, second)
     rows = tuple(row for row in table.rows if row[1] in values)
     return to_markdown(msgspec.structs.replace(table, rows=rows)).rstrip()
 
 
 def joined(runs: list[Evaluation]) -> Evaluation:
-    """Runs of one study and one data set, whose methods were run apart, as one; questions that all of them have."""
+    """Runs of one study and data set with different methods, merged over their common questions."""
     first, *others = runs
     if not others:
         return first
@@ -156,7 +156,7 @@ def joined(runs: list[Evaluation]) -> Evaluation:
 
 
 def about(run: Evaluation, names: str) -> str:
-    """What a run is of, in a line."""
+    """Model, data, questions, seeds, rows and failures of a run in one line."""
     config = run.config
     questions, failed = len({row.unit.example for row in run.rows}), len(run.failures)
     data = Path(config.data).parent.name if "/" in config.data else config.data
@@ -169,7 +169,7 @@ def about(run: Evaluation, names: str) -> str:
 
 
 def table_of(run: Evaluation, name: str) -> StudyTable:
-    """A table by name; raise `KeyError` naming those there are."""
+    """The table of that name; raise a `KeyError` that lists the known names."""
     found = {table.name: table for table in run.results.tables}
     if name not in found:
         raise KeyError(f"{name!r} is none of {', '.join(found)}")
@@ -193,7 +193,7 @@ def cell(run: Evaluation, names: str, name: str, line: str, column: str) -> str:
 
 
 def figure(run: Evaluation, names: str, name: str) -> str:
-    """A figure as a picture beside the page."""
+    """Save a figure as a picture; return the Markdown that shows it."""
     from components.figures import drawn
 
     found = {one.name: one for one in run.results.figures}
@@ -206,7 +206,7 @@ def figure(run: Evaluation, names: str, name: str) -> str:
 
 
 def svg(chart: Any) -> str:
-    """A Plotly figure as SVG, by Plotly's own script in a browser that opens nothing but it."""
+    """The SVG of a Plotly figure, drawn by Plotly's script in an offline browser."""
     import plotly
     from playwright.sync_api import sync_playwright
 
@@ -229,7 +229,7 @@ def svg(chart: Any) -> str:
 
 
 def stable(text: str) -> str:
-    """The same without the names that Plotly draws by lot, so that a picture changes only when its figures do.
+    """The SVG with Plotly's random names replaced, so a picture changes only with its data.
 
     >>> stable('<clipPath id="clip1a2b3cxy"/><g clip-path="url(#clip1a2b3cxy)"/><defs id="defs-1a2b3c"/>')
     '<clipPath id="clip0xy"/><g clip-path="url(#clip0xy)"/><defs id="defs-0"/>'

@@ -1,10 +1,10 @@
 """Which passage an answer comes from: python -m bench.real_answers --data DIR --out FILE [--n 40] [--write].
 
 Human answers with a known source: NQ (the short answer), CLAP NQ (the first sentence) and HotpotQA (the short answer,
-one or two paragraphs), among the nearest other passages to the answer and to the question by BM25. How often a row
-puts a true source first: leave-one-out, each passage alone, both ways, other sums of the same token scores, next to
-word overlap and verbatim matching. Token scores are kept in FILE, a line per answer: a run that is started again
-continues, and a new sum costs nothing. `--write` only reports what FILE holds.
+one or two paragraphs), among the nearest other passages to the answer and to the question by BM25. The table says how
+often a ranking puts a true source first: leave-one-out, each passage alone, both ways, other sums of the same token
+scores, word overlap and verbatim matching. FILE stores the token scores, one line per answer: a second run continues,
+and a new sum costs nothing. `--write` only reports the contents of FILE.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Sourced(NamedTuple):
 def among_neighbours(name: str, rows: Sequence[Sourced], titles: Mapping[str, str], n: int) -> Iterator[Known]:
     """Each row's sources among other texts of the set: the nearest to the answer, then the nearest to the question.
 
-    `titles` has the page of every text. Another text of the source's own page that has the answer is left out, since it
-    may be a source, too.
+    `titles` gives the page of every text. Other texts of the source's page that contain the answer are left out: they
+    may be sources, too.
     """
     rng, texts = random.Random(5), list(titles)
     index = Postings.of(texts)
@@ -85,7 +85,7 @@ def among_neighbours(name: str, rows: Sequence[Sourced], titles: Mapping[str, st
 
 
 def holds(text: str, answer: str) -> bool:
-    """Whether the text has the answer word for word, in any case."""
+    """Whether the text contains the answer word for word, ignoring case."""
     return answer.lower() in text.lower()
 
 
@@ -121,7 +121,7 @@ def clapnq(folder: Path, n: int) -> Iterator[Known]:
 
 
 def hotpotqa(folder: Path, n: int) -> Iterator[Known]:
-    """Short answers; the supporting paragraphs that have the answer, or all of them where none has."""
+    """Short answers with the supporting paragraphs that contain them, or with all supporting paragraphs."""
     titles, known = {}, []
     for row in lines(folder / "hotpotqa_100" / "qa.jsonl"):
         texts = {p["title"]: " ".join(p["sentences"]) for p in row["passages"]}
@@ -156,7 +156,7 @@ WHOLE, PIECE = 8, 5  # words
 
 
 def spans_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The row once for each span of its answer, with the tokens of the span; a rest of one or two words is left out."""
+    """One row per span of its answer, with the span's tokens; a rest of one or two words is left out."""
     text, words = row["answer"], [match.span() for match in re.finditer(r"\S+", row["answer"])]
     size = len(words) if len(words) <= WHOLE else PIECE
     cuts = [words[i : i + size] for i in range(0, len(words), size)]
@@ -180,7 +180,7 @@ def token_differences(row: Mapping[str, Any]) -> tuple[Floats, Floats]:
 
 
 def unlike_question(row: Mapping[str, Any]) -> NDArray[np.bool_]:
-    """Which tokens belong to words that the question does not have; all where none does."""
+    """Which tokens belong to words that are not in the question; all tokens if every word is."""
     known, text = set(content_words(row["question"])), row["answer"]
     kept = np.array([not set(content_words(_word(text, start))) <= known for start in row["starts"]])
     return kept if kept.any() else np.ones(len(kept), dtype=bool)
@@ -194,14 +194,14 @@ def _word(text: str, start: int) -> str:
 
 
 def over_rival(gain: Floats) -> Floats:
-    """By how much each passage is above the best other one, where it is; per token."""
+    """By how much each passage exceeds the best other one, per token; 0 below it."""
     best = np.sort(gain, axis=0)
     rival = np.where(gain == best[-1], best[-2], best[-1])
     return np.maximum(gain - rival, 0.0)
 
 
 def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
-    """Every way's value per passage."""
+    """The value of each ranking per passage."""
     out, alone = token_differences(row)
     shares = np.exp(np.array(row["alone"]))
     new = unlike_question(row)
@@ -233,7 +233,7 @@ SETS = ("NQ", "CLAP NQ", "HotpotQA")
 
 
 def hit(values: Floats, gold: Sequence[int]) -> float:
-    """Whether a true source is first; of equal firsts the share that is true."""
+    """Whether a true source is first; with ties, the share of true sources among them."""
     first = np.flatnonzero(values >= values.max() - 1e-9)
     return float(np.isin(first, list(gold)).mean())
 
@@ -254,7 +254,7 @@ def table(found: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def hits_of(row: Mapping[str, Any]) -> dict[str, float]:
-    """Of an answer, by every way, the share of its spans whose true source is first."""
+    """Per ranking, the share of the answer's spans whose true source is first."""
     each = [{name: hit(values, row["gold"]) for name, values in rows_of(span).items()} for span in spans_of(row)]
     return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
 
@@ -271,7 +271,7 @@ def kind_of(span: Mapping[str, Any]) -> str:
 
 
 def misses(found: Sequence[Mapping[str, Any]]) -> str:
-    """By kind of span, how many there are and in how many verbatim matching and occlusion both ways fail."""
+    """Per kind of span, its count and the failures of verbatim matching and of occlusion both ways."""
     rows = []
     spans = [span for row in found for span in spans_of(row)]
     for kind in sorted({kind_of(span) for span in spans}):
@@ -286,7 +286,7 @@ def misses(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def run(data: Path, out: Path, name: str, n: int) -> None:
-    """Score what has no line yet, the sets in turn."""
+    """Score the answers that FILE lacks, one set after another."""
     done = {row["id"] for row in lines(out)} if out.exists() else set()
     drawn = [list(part(data, n)) for part in (nq, clapnq, hotpotqa)]
     left = [known for place in range(n) for part in drawn for known in part[place : place + 1]]
@@ -303,7 +303,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--model", default="embedded")
-    parser.add_argument("--n", type=int, default=40, help="answers of each set")
+    parser.add_argument("--n", type=int, default=40, help="answers per set")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     if not asked.write:

@@ -1,8 +1,8 @@
-"""What a verifier reaches: python -m bench.verifier --data DIR [--weights FOLDER | --verifier NAME] [--size 800].
+"""Measure a verifier: python -m bench.verifier --data DIR [--weights FOLDER | --verifier NAME] [--size 800].
 
-Sets of other domains, public held-out sets (of each the part that nothing was fitted on, and VitaminC dev whole), and
-the drafts with planted errors of the bank investigation: macro-F1 with its interval beside two floors, F1 and precision
-of each class, expected calibration error, pairs a second. A set that is absent is skipped with a sentence.
+Measured on sets of other domains, public held-out sets (the part that nothing was fitted on; all of VitaminC dev), and
+the bank investigation's drafts with planted errors: macro-F1 with its interval and two floors, F1 and precision of each
+class, expected calibration error, pairs per second. A missing set is skipped with a message.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HEAD = (
 
 
 def drafts(folder: Path = DRAFTS) -> list[Pair]:
-    """Sentences of the drafts against the passages they cite and the evidence noted for their errors.
+    """Pairs of the drafts' sentences with the passages they cite and the evidence of their errors.
 
     A planted error needs editing, an unsupported claim is irrelevant, the corrected sentence and every other one is
     supportive.
@@ -66,7 +66,7 @@ def drafts(folder: Path = DRAFTS) -> list[Pair]:
 
 
 def sentence_pairs(sentence: str, errors: list[dict[str, Any]], passages: list[str]) -> list[Pair]:
-    """The pairs of one sentence: as written, and corrected where it holds an error."""
+    """The pairs of one sentence: as written, and corrected if it has an error."""
     inside = [error for error in errors if error["wrong"].strip() in sentence]
     cited = [int(n) for n in re.findall(r"\[cite_(\d+)\]", sentence)]
     noted = [evidence["quote"] for error in inside for evidence in error["evidence"]]
@@ -90,7 +90,7 @@ def plain(sentence: str) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the verifier said on one set, and the floors (macro-F1 of word overlap and of the majority class)."""
+    """The verifier's results on one set, and its floors (macro-F1 of word overlap and of the majority class)."""
 
     name: str
     labels: Ints
@@ -146,7 +146,7 @@ def by_overlap(shares: Floats, cuts: tuple[float, float], order: tuple[int, ...]
 
 
 def interval(one: Measured, resamples: int = 1000) -> tuple[float, float]:
-    """The middle 95% of macro-F1 with the pairs drawn anew."""
+    """The middle 95% of macro-F1 over resampled pairs."""
     draws = np.random.default_rng(1337).integers(0, len(one.labels), (resamples, len(one.labels)))
     values = [macro_f1(one.labels[rows], one.called[rows]) for rows in draws]
     low, high = np.quantile(values, (0.025, 0.975))
@@ -191,14 +191,14 @@ def public_sets(folder: Path, size: int = SIZE) -> list[HeldOut]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table, and with --write keep it where the public sets are there."""
+    """Print the table; with --write and the public sets, store it."""
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the public sets")
     parser.add_argument("--weights", type=Path, default=FOLDER, help="folder of the weights to measure")
     parser.add_argument("--verifier", help="a verifier by name instead of a folder of weights")
-    parser.add_argument("--size", type=int, default=SIZE, help="pairs of each part of a set, at most")
+    parser.add_argument("--size", type=int, default=SIZE, help="most pairs per part of a set")
     parser.add_argument("--threads", type=int, default=0, help="torch threads; 0 leaves them as they are")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     options = parser.parse_args(arguments)
@@ -221,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def sets_that_are_there(folder: Path, size: int = SIZE) -> list[HeldOut]:
-    """The public sets or a sentence on what is missing, then the sample drafts or a sentence."""
+    """The public sets and the sample drafts; a message in place of what is missing."""
     found: list[HeldOut] = []
     try:
         found += public_sets(folder, size)

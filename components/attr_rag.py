@@ -37,7 +37,7 @@ def attr_rag_view(found: AttrRag, case: Case) -> None:
         f"Kept {kept} of {counted(sets, 'chunk set')} (at most {found.selection.limit});"
         f" {counted(len(found.filled), 'passage')} filled gaps."
         " α = 1 - similarity of the answers with and without the set; high: the answer changed. The six metrics are "
-        "correlated: three in agreement are not three witnesses. Bold: the metric chose the set."
+        "correlated: three that agree are not three independent findings. Bold: the metric chose the set."
     )
     selected = _selected_sets(found, case)
     show(_table(found, selected))
@@ -47,9 +47,9 @@ def attr_rag_view(found: AttrRag, case: Case) -> None:
     for line in found.notes:
         note(line)
     if found.selection.reasons:
-        st.subheader("Why each set was kept or dropped")
-        show(why_table(found, selected))
-        st.caption("The paper's rule alone: no floor, no cap, and the expansion read literally.")
+        with st.expander("Why each set was kept or dropped"):
+            show(why_table(found, selected))
+            st.caption("The paper's rule alone: no floor, no cap, and the expansion read literally.")
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
     whole, rest = (
@@ -58,7 +58,7 @@ def attr_rag_view(found: AttrRag, case: Case) -> None:
     )
     if before == after:
         answer_view(found.answer)
-        st.caption(f"Word for word {whole} and {rest}.")
+        st.caption(f"Identical: {whole} and {rest}.")
     else:
         word_diff(words_of(before, after), left=whole, right=rest)
     if found.filled:
@@ -83,7 +83,7 @@ def _without_one(found: AttrRag, whole: str) -> None:
         return
     text = found.regeneration.ablated[chosen].text
     if text == found.regeneration.full.text:
-        st.caption("Word for word the same answer.")
+        st.caption("The answer is identical.")
         return
     word_diff(words_of(found.regeneration.full.text, text), left=whole, right="the answer without the set")
 

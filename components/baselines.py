@@ -67,4 +67,4 @@ def entropy_table(found: Mapping[str, Entropy]) -> None:
         for name, one in found.items()
     ]
     model = next(iter(found.values())).model
-    show(table(heads, rows, f"Under {model}, without passages. Length alone moves the first two."))
+    show(table(heads, rows, f"Scored by {model} without passages. The first two also change with length alone."))

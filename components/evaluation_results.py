@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from components import state
 from components.cache import evaluation, workbench
@@ -17,11 +19,28 @@ from engine.core.text import counted
 from engine.studies.config import departures
 from engine.studies.evaluate import Evaluation, compare_runs, numbers, report
 from engine.studies.library import Listed, folder_of, state_of, take_in
-from engine.studies.tables import caption, heading, to_csv, to_latex, to_markdown
-from engine.studies.values import Axis, Figure, Measure, Row, Series, StudyTable
+from engine.studies.tables import ARROWS, caption, to_csv, to_latex, to_markdown
+from engine.studies.values import Axis, Column, Figure, Measure, Row, Series, StudyTable
 
 DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("md", to_markdown)}
 LEAST = 0.0001  # a smaller p-value is said to be smaller
+LONGEST_UNIT = 12  # characters of a unit in a column's head; a longer one is shown where the pointer rests on the head
+MEASURES = {  # words of a stored value's name, as tables and papers write them
+    "attr r": "Attr_r",
+    "attr p": "Attr_p",
+    "f1 rp": "F1_RP",
+    "f1 pp": "F1_PP",
+    "pres": "Pres",
+    "abpc": "ABPC",
+    "rouge 1": "ROUGE-1",
+    "rouge 2": "ROUGE-2",
+    "rouge l": "ROUGE-L",
+    "rouge lsum": "ROUGE-Lsum",
+    "bleu": "BLEU",
+    "s1": "S1",
+    "s2": "S2",
+    "s3": "S3",
+}
 # The page on which a study's cases say most.
 PAGES = {"are": "facts", "are-ablations": "facts", "step-by-step": "steps", "refinement": "refinement"}
 
@@ -30,21 +49,21 @@ def table_view(table: StudyTable, *, key: str) -> None:
     """A table that can be sorted, its notes, and its downloads."""
     st.markdown(f"**{plain(caption(table))}**")
     if table.rows:
-        st.dataframe(frame(table), hide_index=True, placeholder="–", key=key)
-    for note in table.notes:
-        st.caption(plain(note))
+        st.dataframe(frame(table), hide_index=True, placeholder="–", key=key, column_config=_columns(table))
+    if table.notes:
+        st.caption(plain(" ".join(table.notes)))
     if not table.rows:
         return
-    columns = st.columns([1, 1, 1, 5])
-    for column, (label, (ending, write)) in zip(columns, DOWNLOADS.items(), strict=False):
-        column.download_button(
-            label,
-            lambda write=write: write(table),
-            f"{table.name}.{ending}",
-            key=f"{key}_{ending}",
-            on_click="ignore",
-            width="stretch",
-        )
+    with st.container(horizontal=True):
+        for label, (ending, write) in DOWNLOADS.items():
+            st.download_button(
+                label,
+                lambda write=write: write(table),
+                f"{table.name}.{ending}",
+                key=f"{key}_{ending}",
+                type="tertiary",
+                on_click="ignore",
+            )
 
 
 def frame(table: StudyTable) -> pd.DataFrame:
@@ -52,12 +71,36 @@ def frame(table: StudyTable) -> pd.DataFrame:
     data: dict[str, list[object]] = {}
     for j, column in enumerate(table.columns):
         cells = [row[j] for row in table.rows]
-        name = visible(heading(column))
-        data[name] = _values(cells)
+        data[_head(column, table)] = _values(cells)
         intervals = [_interval(one) for one in cells]
         if any(intervals):
-            data[f"{visible(column.name)}, 95%"] = intervals
+            data[f"{_named(column, table)}, 95%"] = intervals
     return pd.DataFrame(data)
+
+
+def _named(column: Column, table: StudyTable, longest: int = 0) -> str:
+    """A column's name, with its unit if that has at most `longest` characters or another column has the name."""
+    shared = sum(other.name == column.name for other in table.columns) > 1
+    told = column.unit and (shared or len(column.unit) <= longest)
+    return visible(f"{column.name} ({column.unit})" if told else column.name)
+
+
+def _head(column: Column, table: StudyTable) -> str:
+    """Name, unit and direction: "ROUGE-L (F1) ↑"."""
+    return f"{_named(column, table, LONGEST_UNIT)} {ARROWS[column.better]}".strip()
+
+
+def _columns(table: StudyTable) -> dict[str, ColumnConfig]:
+    """How many decimals the measures of each column have, and the unit that the head leaves out."""
+    config: dict[str, ColumnConfig] = {}
+    for j, column in enumerate(table.columns):
+        measures = [row[j].value for row in table.rows if isinstance(row[j], Measure) and row[j].value is not None]
+        if measures:
+            decimals = "%.1f" if max(map(abs, measures)) >= 100 else "%.3f"
+            config[_head(column, table)] = st.column_config.NumberColumn(
+                format=decimals, help=plain(column.unit) or None
+            )
+    return config
 
 
 def _values(cells: Sequence[object]) -> list[object]:
@@ -115,7 +158,7 @@ def _about(found: Evaluation) -> None:
         plain(
             f"{config.data}; model {config.model}, verifier {config.verifier}, judge {config.judge or 'none'}; {seeds}."
             f" {len(found.rows):,} of {counted(len(manifest.units), 'unit')}, {len(found.failures):,} failed,"
-            f" {counted(unread, 'reply', 'replies')} were unreadable."
+            f" {counted(unread, 'reply', 'replies')} unreadable."
         )
     )
     for line in (*manifest.off, *found.results.notes):
@@ -125,6 +168,7 @@ def _about(found: Evaluation) -> None:
             st.text("\n".join(map(visible, manifest.departures)))
 
 
+@st.fragment
 def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
     """One value of every unit as points, and all units as a table; both open cases."""
     named = numbers(found.rows)
@@ -167,12 +211,15 @@ def questions(rows: Sequence[Row], value: str) -> Figure:
 
 
 def value_name(name: str) -> str:
-    """The name of a stored value in words.
+    """The name of a stored value in words, with the measures as the tables write them.
 
-    >>> value_name("before_attr_r")
-    'before attr r'
+    >>> value_name("before_attr_r"), value_name("rouge_l"), value_name("gold")
+    ('before Attr_r', 'ROUGE-L', 'gold')
     """
-    return visible(name.replace("_", " "))
+    words = name.replace("_", " ")
+    for term, written in MEASURES.items():
+        words = re.sub(rf"\b{term}\b", written, words)
+    return visible(words)
 
 
 def units(rows: Sequence[Row]) -> pd.DataFrame:

@@ -108,7 +108,7 @@ def _file(preset: Config, key: str) -> tuple[str, dict[str, Any]]:
     """The path of a data set with its layout and corpus."""
     left, middle, right = st.columns([4, 2, 2])
     path = left.text_input("File or folder", "" if preset.data in WORLDS else preset.data, key=f"path_{key}")
-    layouts = ["by its fields", *LAYOUTS]
+    layouts = ["detect from its fields", *LAYOUTS]
     layout = middle.selectbox(
         "Layout", layouts, key=f"layout_{key}", help="docs/evaluate.md describes the JSONL format."
     )

@@ -21,7 +21,7 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
         names = offered(asked.judge)
         st.caption("Same passages and verifier. All except DRQA use the language model above to ask and edit.")
         if len(names) == 1:
-            note("Without a language model only DRQA can run. Choose a model under Settings of the check.")
+            note("Without a language model only DRQA can run. Choose one in the settings of the check.")
         label = LABELS.__getitem__
         chosen = st.pills("Methods", names, selection_mode="multi", default=names, format_func=label, key="others")
         peers = PeerOptions(methods=tuple(chosen), verifier=asked.verifier, judge=asked.judge)

@@ -73,7 +73,7 @@ def _verifier() -> str:
     elif chosen == EMBEDDED:
         better = [name for name, base in VERIFIERS.items() if base in _installed()]
         if better:
-            st.caption(f"{better[-1].capitalize()} is installed. It is right more often, and slower.")
+            st.caption(f"{better[-1].capitalize()} is installed. It is more accurate, and slower.")
     return chosen
 
 

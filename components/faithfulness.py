@@ -34,8 +34,8 @@ def faithfulness_view(report: FaithfulnessReport, case: Case, *, key: str) -> No
         "ABPC, random", f"{report.random.mean:+z.3f}", spread, delta_color="off", delta_arrow="off", border=True
     )
     st.caption(
-        "ABPC = area under LeRF minus area under MoRF, in [-1, 1]. A good ranking makes the answer unlikely early, "
-        "when its most relevant tokens go first. One case gives a point, not an interval."
+        "ABPC = area under LeRF minus area under MoRF, in [-1, 1]. With a good ranking, the answer becomes "
+        "unlikely soon after the most relevant tokens are removed. One case gives a point, not an interval."
     )
     drawing = drawn_faithfulness(case, report)
     _component()(data={"plots": [plot.to_dict() for plot in drawing.parts]}, key=f"{key}_plots")

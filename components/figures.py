@@ -11,10 +11,12 @@ from components.html import chart_text, plain
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL
 from engine.studies.values import Axis, Figure, Series
 
-COLOURS = (NEGATIVE, POSITIVE, SEQUENTIAL, "#8a63b8", "#b0455f", "#7a7a7a", "#5b8c3a", "#3f7fa6", "#a66a2c", "#5f5fa8")
+GREY = "#7a7a7a"  # seen on a light and on a dark page, and on a bar
+COLOURS = (NEGATIVE, POSITIVE, SEQUENTIAL, "#8a63b8", "#b0455f", GREY, "#5b8c3a", "#3f7fa6", "#a66a2c", "#5f5fa8")
 MARKS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "hexagon", "triangle-down", "pentagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-SCALE = [[0.0, "rgba(23, 138, 128, 0.06)"], [1.0, "rgba(23, 138, 128, 0.6)"]]
+MANY = 6  # series: more are listed right of a figure, where they take no height from it
+LONGEST_TICK, SHOWN = 12, 8  # characters of a name on an axis: longer ones are cut where many of them share it
 
 
 def figure_view(figure: Figure, *, key: str) -> str:
@@ -58,9 +60,9 @@ def drawn(figure: Figure) -> go.Figure:
         title={"text": chart_text(figure.title), "font": {"size": 14}},
         height=380,
         margin={"l": 10, "r": 10, "t": 44, "b": 10},
-        xaxis={"title": _named(figure.x)},
+        xaxis={"title": _named(figure.x), **_ticks(figure)},
         yaxis={"title": _named(figure.y)},
-        legend={"orientation": "h", "y": -0.28},
+        legend={} if len(figure.series) > MANY else {"orientation": "h", "y": -0.28},
         barmode="group",
         clickmode="event+select",
     )
@@ -73,6 +75,15 @@ def drawn(figure: Figure) -> go.Figure:
 
 def _named(axis: Axis) -> str:
     return chart_text(f"{axis.name} ({axis.unit})" if axis.unit else axis.name)
+
+
+def _ticks(figure: Figure) -> dict[str, object]:
+    """Many long names, as the ids of questions are, cut to their beginnings; the pointer shows them whole."""
+    names = list(dict.fromkeys(x for series in figure.series for x in _places(series) if isinstance(x, str)))
+    if len(names) <= SHOWN or max(map(len, names)) <= LONGEST_TICK:
+        return {}
+    short = [name if len(name) <= LONGEST_TICK else f"{name[:SHOWN]}…" for name in names]
+    return {"tickmode": "array", "tickvals": names, "ticktext": short}
 
 
 def _common(series: Series, **more: object) -> dict[str, object]:
@@ -112,8 +123,10 @@ def _bars(chart: go.Figure, series: Series, number: int) -> None:
     marker = {
         "color": COLOURS[number % len(COLOURS)],
         "pattern": {"shape": patterns[number % len(patterns)], "fgopacity": 0.35},
+        "opacity": 0.6,
     }
-    chart.add_bar(**_common(series, marker=marker, error_y=_interval(series)))
+    interval = _interval(series)
+    chart.add_bar(**_common(series, marker=marker, error_y=interval and {**interval, "color": GREY}))
 
 
 def _points(chart: go.Figure, series: Series, number: int) -> None:
@@ -151,18 +164,16 @@ def _contour(chart: go.Figure, series: Series, number: int) -> None:
             y=list(series.y),
             z=[list(row) for row in series.z],
             name=chart_text(series.name),
-            colorscale=SCALE,
-            contours={"showlabels": True, "start": 0.1, "end": 0.9, "size": 0.1},
+            colorscale=[[0.0, SEQUENTIAL], [1.0, SEQUENTIAL]],
+            contours={"coloring": "lines", "showlabels": True, "start": 0.1, "end": 0.9, "size": 0.1},
             line={"width": 1},
             showscale=False,
             hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
         )
     elif len(series.x) == 2 and len(set(series.x)) == 1:
-        chart.add_scatter(**_common(series, mode="lines", line={"dash": "dash", "color": "#7a7a7a"}))
+        chart.add_scatter(**_common(series, mode="lines", line={"dash": "dash", "color": GREY}))
     else:
-        # An edge, since a mark may have the very colour of the level that it lies on.
-        style = {"color": COLOURS[number % len(COLOURS)], "line": {"color": "#ffffff", "width": 1.5}}
-        marker = {"symbol": MARKS[number % len(MARKS)], "size": 13, **style}
+        marker = {"symbol": MARKS[number % len(MARKS)], "size": 13, "color": POSITIVE}
         text = [chart_text(series.name)] * len(series.x)
         chart.add_scatter(
             **_common(series, mode="markers+text", text=text, textposition="bottom center", marker=marker),

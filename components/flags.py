@@ -55,6 +55,6 @@ def _trigger(trigger: Concentration, found: TokenMap, settings: Gradient) -> Non
 
 def _rule(trigger: Concentration, settings: Gradient) -> str:
     return (
-        f"A passage counts where its share of the relevance is at least {trigger.ratio:g} times its share of the text"
-        f" on {settings.share:.0%} or more of the first {trigger.tokens} content tokens. {trigger.sentence}"
+        f"A passage counts if its share of the relevance is at least {trigger.ratio:g} times its share of the text for"
+        f" {settings.share:.0%} or more of the first {trigger.tokens} content tokens. {trigger.sentence}"
     )

@@ -26,7 +26,7 @@ EXAMPLES = {
     ),
     EXAMPLE: (
         "Open the worked example",
-        "One question with every analysis already run, to look around in. Adds the case to your library.",
+        "One question with every analysis already run. Adds the case to your library.",
     ),
     SOLVED: (
         "Open the solved example",

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from components import state
-from components.html import note, plain, visible
+from components.html import note, visible
 from engine.cases.review import Review
 from engine.core.values import Case
 
 MARKED = {True: "relevant", False: "not relevant", None: "not marked"}
-LONGEST = 600  # characters of a passage shown beside its choice
+LONGEST = 600  # characters of a passage shown under its choice
 CHOICE = 280  # pixels that the choice takes
 
 Mark = Callable[[int, str], None]
@@ -23,18 +23,17 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
     """One row per passage; `case` has the current labels, `review` their authors."""
     selected = state.selected_passage(len(case.passages))
     for number, passage in enumerate(case.passages, start=1):
-        row = st.container(horizontal=True, gap="large")
-        with row.container(width=CHOICE):
-            _choice(number, MARKED[passage.relevant], mark, f"{key}_{number}", disabled)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            with st.container(width=CHOICE):
+                _choice(number, MARKED[passage.relevant], mark, f"{key}_{number}", disabled)
+            words = [str(number), passage.label, "selected" if number == selected else ""]
             by = review.labels.get(number)
             if by is not None:
-                st.caption(f"marked by {plain(by.author)}")
+                words.append(f"marked by {by.author}")
             elif passage.relevant is not None:
-                st.caption("labelled in the data")
-        with row.container():
-            st.text(visible(f"{number} · {passage.label}{' · selected' if number == selected else ''}"))
-            cut = passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…"
-            note(cut)
+                words.append("labelled in the data")
+            st.text(visible(" · ".join(filter(None, words))))
+        note(passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…")
 
 
 def _choice(number: int, label: str, mark: Mark, key: str, disabled: bool) -> None:

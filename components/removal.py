@@ -75,7 +75,7 @@ def draw_removal(case: Case, found: Removal) -> None:
     if found.answer.refused:
         st.info(f"Without {named}, {plain(found.writer)} says that the passages do not answer the question.")
     elif found.answer.text == case.answer.text:
-        st.success(f"Word for word the same answer without {named}.")
+        st.success(f"The answer without {named} is identical.")
         show(answer_markup(found.answer))
     else:
         word_diff(words_of(case.answer.text, found.answer.text), left="the answer", right=f"the answer without {named}")

@@ -53,6 +53,13 @@ def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ())
 
     `paper` names one of `PAPERS`; `elsewhere` are those that the page draws by `one_setting`.
     """
+    _panel(stages, paper, elsewhere, chosen_settings())
+    return chosen_settings()
+
+
+@st.fragment
+def _panel(stages: Sequence[str], paper: str, elsewhere: Sequence[str], drawn: Settings) -> None:
+    """The panel, which opens without drawing the page anew; a setting other than in `drawn` draws it, for its costs."""
     shown = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
     key = f"panel_{'_'.join(stages)}"
     panel = st.expander("Settings", key=key, on_change="rerun")
@@ -68,7 +75,8 @@ def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ())
     changed = [f"{s.label.lower()} {said(own.value(s.path))}" for s in shown if own.value(s.path) != s.default]
     if changed:
         st.caption(plain(f"Changed settings: {'; '.join(changed)}."))
-    return own
+    if own != drawn:
+        st.rerun()
 
 
 def _fields(drawn: Sequence[Setting], paper: str) -> None:

@@ -20,9 +20,9 @@ from engine.corpus.store import PDF, original_of
 from engine.methods.are.values import Evidence
 
 AROUND = 900  # characters of the document shown before and after the passage
-GIVEN = "This source came with the answer: there is no document around it."
+GIVEN = "This source was given with the answer; the rest of its document is not stored."
 CHANGED = "The document was changed or removed since the answer was written. This is the passage as it was."
-NO_FILE = "The corpus does not hold this PDF file. Add the file to the corpus again to see its page here."
+NO_FILE = "The corpus does not store this PDF file. Add the file to the corpus again to see its page here."
 
 
 def open_source(case: Case, number: int, sentence: int | None = None, verdict: CaseVerdict | None = None) -> None:
@@ -117,7 +117,7 @@ def _draw_page(file: Path, page: int, words: str, title: str) -> None:
             return
     show(page_markup(picture, f"Page {page} of {title}"))
     if not picture.marks:
-        st.caption("The words could not be found on the picture of the page.")
+        st.caption("The words could not be located on this page.")
 
 
 def page_markup(picture: PagePicture, said: str) -> str:

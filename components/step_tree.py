@@ -156,7 +156,7 @@ def similarity_plot(solution: Solution, labelled: Sequence[float] = ()) -> None:
     words = f"{len(kept)} of {len(kept) + len(dropped)} retrieved passages reach T"
     t = "" if limit is None else _line(limit)
     show(_bars(((dropped, "gw-out"), (kept, "gw-in")), t) + _axis())
-    note(f"{words}. Filled: kept. Hatched: dropped. Cosine of passage and text searched.")
+    note(f"{words}. Filled: kept. Hatched: dropped. Cosine of the passage and the search text.")
     if labelled:
         show(_bars(((labelled, "gw-gold"),), t) + _axis())
         note(f"Cosine of question and gold passage over {len(labelled)} labelled pairs.")

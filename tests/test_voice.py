@@ -19,9 +19,6 @@ ROOT = Path(__file__).resolve().parent.parent
 LONGEST = {"strings": 30, "docs": 40}  # words in a sentence; a docstring's first line has one line anyway
 PARTS = ("pages", "components", "engine")
 SCRIPTS = ("bench", "training", "tests")  # their docstrings are read; their strings are data and figures
-NOT_YET = re.compile(
-    r"bench/(?:evaluate|facts|findings\w*|real_answers|verifier)\.py|training/verifier_calibration\.py"
-)
 SAID_BY_OTHERS = ("docs/licences.md", "docs/bibliography.md")  # titles of packages and papers
 
 _THING = (
@@ -150,7 +147,7 @@ def docs() -> Iterator[tuple[str, str]]:
 def first_lines() -> Iterator[tuple[str, str]]:
     """(file, first paragraph) of every docstring of pages, components, engine, benches, training and tests."""
     files = [path for part in (*PARTS, *SCRIPTS) for path in sorted((ROOT / part).rglob("*.py"))]
-    for path in [path for path in files if not NOT_YET.fullmatch(path.relative_to(ROOT).as_posix())]:
+    for path in files:
         for text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))).values():
             yield str(path.relative_to(ROOT)), " ".join(text.strip().split("\n\n")[0].split())
 

@@ -30,7 +30,7 @@ GRID = np.arange(0.26, 0.80, 0.02)
 
 @dataclass(frozen=True)
 class Seen:
-    """What the network said on pairs: logits (pairs, 3), labels, weight of each pair."""
+    """The network's output on pairs: logits (pairs, 3), labels, and the weight of each pair."""
 
     logits: Floats
     labels: Ints
@@ -38,7 +38,7 @@ class Seen:
 
 
 def even(groups: Sequence[Ints]) -> Floats:
-    """Weights that give each set of labels the same say; mean 1."""
+    """Weights that let each set of labels count alike; mean 1."""
     weights = np.concatenate([np.full(len(labels), 1.0 / len(labels)) for labels in groups])
     result: Floats = (weights / weights.mean()).astype(np.float32)
     return result
@@ -91,7 +91,10 @@ def reliability(probabilities: Floats, labels: Ints, bins: int = 10) -> list[tup
 
 
 def fit_thresholds(sets: Sequence[tuple[Floats, Ints]]) -> tuple[float, float]:
-    """The two thresholds with the best mean macro-F1 over sets: (p(supportive), p(editing required)) a pair, labels."""
+    """The two thresholds with the best mean macro-F1.
+
+    A set is an array of (p(supportive), p(editing required)) per pair, and the labels.
+    """
     best, at = -1.0, (0.5, 0.5)
     for supportive in GRID:
         for editing in GRID:
@@ -104,14 +107,14 @@ def fit_thresholds(sets: Sequence[tuple[Floats, Ints]]) -> tuple[float, float]:
 
 
 def called(maxima: Floats, supportive: float, editing: float) -> Ints:
-    """Class called for each row of (p supportive, p editing required): `decide` for arrays."""
+    """The class of each row of (p supportive, p editing required): `decide` for arrays."""
     ratios = maxima / np.array([supportive, editing], dtype=np.float32)
     result: Ints = np.where(ratios.max(axis=1) >= 1.0, ratios.argmax(axis=1), 2)
     return result
 
 
 def precisions(sets: Sequence[HeldOut], verdicts: Sequence[Ints]) -> tuple[Precision, ...]:
-    """Share right of what is called each class, by set, on the halves that nothing was fitted on."""
+    """Precision of each class by set, on the halves that nothing was fitted on."""
     rows = []
     for data, mine in zip(sets, verdicts, strict=True):
         labels = np.array([label for _, _, label in data.pairs])
@@ -160,7 +163,7 @@ def window_logits(verifier: EmbeddedVerifier, pairs: Sequence[Pair]) -> list[Flo
 
 
 def deciding(logits: Floats) -> Floats:
-    """The logits of the window that speaks most for or against, shape (3,), of those of a pair's windows."""
+    """The logits of the pair's window that speaks most for or against, shape (3,)."""
     row: Floats = logits[logits[:, :2].max(axis=1).argmax()]
     return row
 
@@ -187,8 +190,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--weights", type=Path, default=FOLDER)
-    parser.add_argument("--size", type=int, default=SIZE, help="pairs of each part of a set, at most")
-    parser.add_argument("--threads", type=int, default=1, help="more only on cores with nothing else to do")
+    parser.add_argument("--size", type=int, default=SIZE, help="most pairs per part of a set")
+    parser.add_argument("--threads", type=int, default=1, help="more than 1 only on idle cores")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     calibrate_folder(arguments.data, arguments.weights, arguments.size)

@@ -24,11 +24,11 @@ from engine.analyses.attribution import (
 from engine.analyses.floors import embedding_floor, token_floor
 from engine.analyses.kind import AS_IT_CAME, ATTR_RAG, COSTS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
 from engine.analyses.reading import READER
-from engine.answer.write import OnText, Write, Written, prompting, quoting
+from engine.answer.write import Write, Written, prompting, quoting
 from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, Text, answer_runs, short, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, GroundworkError
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import Occlusion, Reader, Selection, Settings
 from engine.core.values import Analysis, Case, ChunkSet, Json, Passage, Stamp, Step, Value
 from engine.corpus.store import Snapshot

@@ -343,7 +343,8 @@ def _cost(case: Case, options: MapRows, settings: Settings) -> str:
     tokens = set(options.tokens) - set(known.tokens if known else ())
     sentences = {i for i in options.sentences if not known or case.answer.sentences[i] not in known.sentences}
     passes = (known is None) + len(tokens) + len(sentences)
-    return f"1 forward and {number_of(passes, 'backward pass', 'backward passes')} over {words_of(case):,} words"
+    backward = f" and {number_of(passes, 'backward pass', 'backward passes')}" if passes else " pass"
+    return f"1 forward{backward} over {words_of(case):,} words"
 
 
 KIND = Kind(

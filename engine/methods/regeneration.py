@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 
 from engine.answer.citations import without_markers
-from engine.answer.write import OnText, Write, Written
+from engine.answer.write import Write, Written
 from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.values import Answer, Attribution, Details, Passage, Value
 from engine.methods.occlusion import insert_at
 from engine.models.protocols import Embedder

@@ -116,8 +116,8 @@ def ask_form(case: Case | None) -> None:
             format_func=model_title,
             accept_new_options=True,
             persist_state="session",
-            help="auto: the default of Settings, or quotes from the documents. Or a model: embedded, an installed "
-            "one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
+            help="auto: the default writer of Settings, which quotes the documents unless you chose a model. Or name a "
+            "model: embedded, an installed one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
         )
         if right.form_submit_button("Ask", type="primary", width="stretch"):
             begin(question, corpus, method, model or "auto")

@@ -78,8 +78,8 @@ def tokens_tab(case: Case, model: str) -> None:
             st.caption(plain(note))
     if result.argmax_differs:
         st.caption(
-            f"At {counted(len(result.argmax_differs), 'token')} (dotted) {plain(result.model)} would have chosen "
-            f"another token. The map explains the token in the answer."
+            f"{plain(result.model)} would have chosen another token in {counted(len(result.argmax_differs), 'place')}"
+            f" (dotted). The map explains the token in the answer."
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
     st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")

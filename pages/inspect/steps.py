@@ -66,10 +66,10 @@ def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
         source = threshold_for(run.embedder, run.corpus).source
     except GroundworkError as error:
         source = str(error)
-    st.caption(f"Written under T = {run.threshold:.2f}. T of {plain(run.embedder)}: {plain(source)}.")
+    st.caption(f"Written with T = {run.threshold:.2f}. T for {plain(run.embedder)}: {plain(source)}.")
     if changed:
         numbers = ", ".join(map(str, changed))
-        if st.button(f"Answer again under T = {chosen:.2f}: steps {numbers} would read other passages", key="again"):
+        if st.button(f"Answer again with T = {chosen:.2f}: steps {numbers} would read other passages", key="again"):
             begin(case, run.method, model, chosen)
             st.rerun()
     return moved

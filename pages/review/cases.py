@@ -147,7 +147,7 @@ def replaying(case: Case) -> None:
         return
     st.header(plain(result.summary))
     for package, stamped, here in result.versions:
-        note(f"{package} was {stamped}, here it is {here}.")
+        note(f"{package}: version {stamped} in the case, {here} here.")
     order = {"drifted": 0, "cannot": 1, "reproduced": 2}
     rows = [
         {

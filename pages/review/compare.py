@@ -24,7 +24,7 @@ from engine.models.defaults import default_for
 from engine.report.compare import compare_cases, conditions, side
 
 LISTED = 1_000  # cases offered by the two pickers
-LONGEST = 40  # characters of a question in a picker
+LONGEST = 32  # characters of a question in a picker
 OWN = "the case's answer"
 SETTINGS = {f"settings.{setting.path}": f"{setting.label} ({setting.path})" for setting in all_settings()}
 
@@ -46,7 +46,7 @@ def pick() -> tuple[str, str] | None:
         right = _side("right", names, second)
     if not right:
         st.info(
-            "No other answer to this question is in the library. Choose a case at the right, ask the question again"
+            "No other answer to this question is in the library. Choose a case on the right, ask the question again"
             " with another writer or method, or run conditions on the Refinement page."
         )
         return None

@@ -29,6 +29,25 @@ def chosen_run(known: list[Listed]) -> Listed | None:
     return found
 
 
+@st.fragment
+def new_run() -> None:
+    """The form of a new run; what is chosen in it draws no results anew."""
+    with st.expander("A new run"):
+        begun = setup()
+    if begun is not None:
+        evaluation_begun(begun)
+        st.rerun()
+
+
+@st.fragment
+def comparison(shown: Listed, others: dict[str, Listed]) -> None:
+    """Another run of the same study, and both side by side."""
+    st.header("Compare with another run")
+    other = st.selectbox("Compare with", list(others), None, format_func=lambda n: name_of(others[n]), key="beside")
+    if other:
+        comparison_view(shown, others[other])
+
+
 heading(
     "Evaluate",
     "Run a study over a data set. See its cost first, follow its progress, and read tables and figures with intervals.",
@@ -36,11 +55,7 @@ heading(
     "decomposer",
 )
 see_runs()
-with st.expander("A new run"):
-    begun = setup()
-if begun is not None:
-    evaluation_begun(begun)
-    st.rerun()
+new_run()
 known = runs()
 for starting in begun_but_not_written(known):
     watch_evaluation(starting, until_written=True)
@@ -50,9 +65,4 @@ if shown is not None:
     results_view(shown)
     others = {one.name: one for one in known if one.name != shown.name and one.config.study == shown.config.study}
     if others:
-        st.header("Compare with another run")
-        beside = st.selectbox(
-            "Compare with", list(others), None, format_func=lambda n: name_of(others[n]), key="beside"
-        )
-        if beside:
-            comparison_view(shown, others[beside])
+        comparison(shown, others)

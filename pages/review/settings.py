@@ -37,16 +37,16 @@ def models() -> None:
     """The available models."""
     st.subheader("Models")
     cards = available_models()
-    st.dataframe(
+    st.table(
         pd.DataFrame(
             [
                 {
-                    "model": model_title(card.name),
+                    "model": plain(model_title(card.name)),
                     "kind": card.kind,
-                    "writes": card.can_generate,
-                    "scores": card.can_score,
-                    "gradients": card.can_gradients,
-                    "note": ". ".join(filter(None, (card.name if card.title else "", card.note))),
+                    "writes": _said(card.can_generate),
+                    "scores": _said(card.can_score),
+                    "gradients": _said(card.can_gradients),
+                    "note": plain(". ".join(filter(None, (card.name if card.title else "", card.note)))),
                 }
                 for card in cards
             ]
@@ -58,6 +58,10 @@ def models() -> None:
         "only quotes; a method that needs new text uses the embedded model."
     )
     draw_models_line()
+
+
+def _said(able: bool) -> str:
+    return "yes" if able else "no"
 
 
 def estimate_of(name: str) -> None:
@@ -85,7 +89,7 @@ def add_a_model() -> None:
         left, right = st.columns([5, 2])
         source = left.text_input(
             "Model",
-            placeholder="a folder, a .gguf file, a Hugging Face id, openai:MODEL@BASE_URL, or a name of the list",
+            placeholder="a folder, a .gguf file, a Hugging Face id, openai:MODEL@BASE_URL, or a model of the list",
             key="self_test_model",
         )
         name = right.text_input("Your name for it", placeholder="optional", key="added_name")

@@ -113,6 +113,20 @@ def test_a_measure_sorts_as_a_number_and_keeps_its_interval():
     assert shown["F1 ↑"][0] == 0.5 and shown["F1, 95%"].tolist() == ["0.400 to 0.600", ""]
 
 
+def test_two_columns_of_one_name_keep_their_units_and_their_intervals():
+    columns = (Column(name="ABPC", unit="probability"), Column(name="ABPC", unit="nats"))
+    row = (Measure(value=0.2, low=0.1, high=0.3, n=12), Measure(value=2.0, low=1.5, high=2.5, n=12))
+    shown = frame(StudyTable(name="t", title="T", columns=columns, rows=(row,), n=12))
+    assert shown["ABPC (probability), 95%"].tolist() == ["0.100 to 0.300"]
+    assert shown["ABPC (nats), 95%"].tolist() == ["1.500 to 2.500"]
+
+
+def test_a_long_unit_stays_out_of_a_columns_head():
+    column = Column(name="Attr_p", unit="share of clauses or evidences", better="higher")
+    shown = frame(StudyTable(name="t", title="T", columns=(column,), rows=((Measure(value=0.5),),), n=12))
+    assert list(shown.columns) == ["Attr_p ↑"]
+
+
 def test_a_p_value_is_never_shown_as_nothing():
     columns = (Column(name="method"), Column(name="p, Holm"))
     shown = frame(StudyTable(name="t", title="T", columns=columns, rows=(("a", 3e-12), ("b", 0.04)), n=12))
@@ -122,9 +136,18 @@ def test_a_p_value_is_never_shown_as_nothing():
 def test_examples_name_their_values_in_words():
     run = next(one for one in runs() if one.name == "are-embedded")
     rows = opened(folder_of(run.name)).rows
-    assert "before attr r" in units(rows).columns
-    assert not [name for name in units(rows).columns if "_" in name]
-    assert questions(rows, "attr_r").title == "attr r by example"
+    assert {"before Attr_r", "Attr_p", "Pres"} <= set(units(rows).columns)
+    assert questions(rows, "attr_r").title == "Attr_r by example"
+
+
+def test_long_names_on_an_axis_are_cut_where_many_share_it():
+    def ticks(names):
+        series = Series(name="a", x=tuple(names), y=tuple(0.5 for _ in names))
+        axes = {"x": Axis(name="example"), "y": Axis(name="value")}
+        return drawn(Figure(name="f", title="F", kind="points", series=(series,), **axes)).layout.xaxis.ticktext
+
+    assert ticks(f"{number}ba52e655429939ce03dc94" for number in range(10, 20))[0] == "10ba52e6…"
+    assert ticks(f"d{number}" for number in range(20)) is None
 
 
 def test_every_kind_of_figure_is_drawn_with_its_intervals_and_cases():

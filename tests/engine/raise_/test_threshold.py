@@ -60,7 +60,7 @@ def test_t_keeps_95_percent_of_the_gold_that_logical_queries_find_and_drops_some
     assert found.value == pytest.approx(0.02)
     assert found.gold_kept == pytest.approx(38 / 40)
     assert found.dropped == pytest.approx((2 + 40) / 120)
-    assert "40 gold passages that logical queries by w find in notes" in found.source
+    assert "Logical queries by w find 40 of 40 labelled gold passages in notes" in found.source
 
 
 def test_gold_that_the_search_does_not_find_moves_no_t():
