@@ -65,7 +65,8 @@ def judgement_view(found: PairJudgement, first: str, second: str) -> None:
     lines = (
         f"{place}: {names.get(vote or '', 'not readable')}" for place, vote in zip(shown, found.orders, strict=True)
     )
-    note(". ".join(lines) + ".")
+    both = f". By the mean share of both orders: {names[found.preferred]}" if found.preferred else ""
+    note(". ".join(lines) + both + ".")
 
 
 def quartile_view(study: QuartileStudy) -> None:

@@ -10,7 +10,7 @@ from components.html import banner, visible
 from components.polling import wait_for
 from engine.analyses.said import JUDGEMENT, PAIR, JudgeOptions
 from engine.core.values import Case
-from engine.methods.judge import judge_warning
+from engine.methods.judge import first_share, judge_warning
 from engine.methods.refinement.assess import RefinementReport
 from engine.models.closed import listed
 from engine.models.defaults import default_for
@@ -42,7 +42,11 @@ def judge_tab(case: Case, report: RefinementReport) -> None:
         begin(case, JUDGEMENT, JudgeOptions(judge=name.strip(), x=first, y=second or ""), run_id)
         st.rerun()
     wait_for(run_id, "The judge reads the pair in both orders")
-    for judged in reversed(PAIR.of(case)):
+    pairs = PAIR.of(case)
+    bias = first_share(judged.judgement.orders for judged in pairs)
+    if len(pairs) > 1 and bias is not None:
+        st.caption(f"Position bias over {len(pairs)} pairs: {bias:.0%} of the votes chose the answer shown first.")
+    for judged in reversed(pairs):
         found = judged.judgement
         judgement_view(found, judged.x, judged.y)
         with st.expander("Replies, or vote probabilities"):

@@ -15,6 +15,7 @@ from components.cache import workbench
 from components.html import plain, visible
 from engine.core.errors import FileError, InputError
 from engine.core.settings import BEST_SENTENCE, PAPERS, Setting, Settings, all_settings
+from engine.core.text import counted
 from engine.models.catalogue import EMBEDDER, catalogue
 from engine.models.embedder import DEFAULT
 from engine.workbench import Workbench
@@ -192,12 +193,14 @@ def _titled(setting: Setting) -> Callable[[str], str]:
 def _buttons(shown: Sequence[Setting], paper: str) -> None:
     """The switch to the paper's values, and back to the defaults."""
     left, right, _ = st.columns([2, 2, 3])
-    if paper:
-        given = PAPERS[paper].gives
-        values = {s.path: given[s.path].value for s in shown if s.path in given}
-        key = f"paper_{paper}"
-        left.button("Use the paper's values", key=key, help=PAPERS[paper].title, on_click=_use, args=(values,))
     defaults = {s.path: s.default for s in shown}
+    if paper:
+        given = PAPERS[paper]
+        own = (*OF_A_CORPUS, "chunking.")
+        values = {path: one.value for path, one in given.gives.items() if not path.startswith(own)}
+        defaults |= {s.path: s.default for s in all_settings() if s.path in values}
+        about = f"{given.title}: {counted(len(values), 'setting')}. A corpus keeps its own embedder and chunking."
+        left.button("Use the paper's values", key=f"paper_{paper}", help=about, on_click=_use, args=(values,))
     right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{'_'.join(_stages(shown))}")
 
 

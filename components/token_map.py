@@ -19,11 +19,12 @@ from components.analysis_run import ask_for, latest, seconds_said
 from components.html import visible
 from components.settings_panel import chosen_settings
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
-from engine.analyses.faithfulness import FaithfulnessReport, rankings_beside, rows_needed
+from engine.analyses.faithfulness import TELLING, FaithfulnessReport, rankings_beside, rows_needed
 from engine.analyses.kind import FAITHFULNESS
 from engine.analyses.token_map import MapRows, TokenMap
 from engine.core.text import ANY_CITATION
 from engine.core.values import Attribution, Case
+from engine.methods import registry
 from engine.methods.faithfulness import agreement, ranked_by
 from engine.methods.spans import anchor, content_mask
 
@@ -136,19 +137,25 @@ def map_check(case: Case, found: TokenMap, model: str) -> None:
         return
     random = report.random
     spread = f"{random.low:+z.3f} to {random.high:+z.3f} in {random.n} random rankings"
+    if not report.can_tell:
+        st.info(f"ABPC {curve.abpc:+z.3f} ({spread}). Fewer than {TELLING} random rankings cannot tell it from chance.")
+        return
     if report.is_above_random(curve):
         st.success(
             f"ABPC {curve.abpc:+z.3f}, above every random ranking ({spread}). This map finds the words that "
             f"matter here."
         )
         return
-    better = [f"{c.ranking} ({c.abpc:+z.3f})" for c in report.curves if report.is_above_random(c)]
-    offer = (
-        f"Better than random on this case: {', '.join(better)}."
-        if better
-        else "No other checked method is better than random either."
-    )
+    better = sorted((c for c in report.curves if report.is_above_random(c)), key=lambda c: -c.abpc)
+    named = ", ".join(f"{c.ranking} ({c.abpc:+z.3f})" for c in better)
+    offer = f"Better on this case: {named}." if better else "No other checked method is better than random either."
     st.warning(f"ABPC {curve.abpc:+z.3f}, not above random ({spread}). Do not rely on this map for this case. {offer}")
+    maps = {method.name for method in registry.methods() if method.explain is not None}
+    with st.container(horizontal=True):
+        for name in (c.ranking for c in better if c.ranking in maps):
+            st.button(
+                f"Map by {name}", key=f"to_{name}", on_click=state.set_value, args=(f"map_method_{case.id}", name)
+            )
 
 
 def _report(case: Case, model: str) -> FaithfulnessReport | None:

@@ -132,7 +132,8 @@ def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[
         raise InputError("No method was chosen. Choose at least one.")
     settings, runs = context.settings, list[Baseline]()
     tools = load_tools(options.verifier, judge=options.judge, demonstrations=settings.prompting.demonstrations)
-    sources = Sources(context.tools.embedder(DEFAULT), case.passages, context.tools.collection_of(case))
+    collection = context.tools.collection_of(case)
+    sources = Sources(context.tools.embedder(DEFAULT), case.passages, collection, settings.retrieval.mode)
     task = Task(case.question, case.answer.text, sources, tools, settings.verification)
     for name in options.methods:
         runs.append(run_baseline(name, task, context.watch))

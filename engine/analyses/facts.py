@@ -58,7 +58,7 @@ def facts_of(
     watch: Watch | None = None,
 ) -> Iterator[Analysis]:
     """ARE on the case's answer, as it grows."""
-    sources = Sources(embedder=embedder, case=case.passages, collection=collection)
+    sources = Sources(embedder, case.passages, collection, settings.retrieval.mode)
     for record in checking(Task(case.question, case.answer.text, sources, judges, settings.verification), watch):
         yield analysis_of(case, record, settings)
 
@@ -73,6 +73,7 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
             "decomposer": record.decomposer,
             "editor": record.editor,
             "demonstrations": settings.prompting.demonstrations,
+            "mode": settings.retrieval.mode,
         },
         versions=package_versions(),
         inputs=inputs_hash(case.question, case.passages, case.answer.text),
@@ -332,7 +333,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     if why:
         return Outcome(why=why)
     embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked.verifier))
-    sources = Sources(embedder=embedder, case=case.passages, collection=collection)
+    sources = Sources(embedder, case.passages, collection, analysis.stamp.settings.get("mode", "hybrid"))
     record = check_answer(Task(case.question, case.answer.text, sources, Judges(verifier), settings))
     cosines = embedding_floor(embedder, case.answer.text, [p.text for p in case.passages])
     most = max(verifier.floor, cosines) + ROUNDED

@@ -38,6 +38,7 @@ from engine.models.hooks import count_forwards
 from engine.models.memory import computed_otherwise
 from engine.models.protocols import LanguageModel
 
+TELLING = 19  # random rankings: above all of them by chance in 1 of 20 cases
 METHODS = ("input x gradient", "occlusion")  # what a report needs anyway
 FURTHER = (registry.RECOMMENDED, "integrated gradients", "value-weighted attention")  # passes of their own
 
@@ -60,8 +61,13 @@ class FaithfulnessReport(Value, frozen=True):
         return next((curve for curve in self.curves if curve.ranking == ranking), None)
 
     def is_above_random(self, curve: Curves) -> bool:
-        """Whether its ABPC is above that of every random ranking: with 20 of them, by chance in 1 of 21 cases."""
-        return curve.abpc > self.random.high
+        """Whether its ABPC is above that of every random ranking, of which there are enough to tell (`can_tell`)."""
+        return self.can_tell and curve.abpc > self.random.high
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether being above all random rankings happens by chance in at most 1 of 20 cases."""
+        return self.random.n >= TELLING
 
 
 class Rankings(ByModel, frozen=True):

@@ -112,7 +112,7 @@ TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
 
 
 def written_by(model: Any) -> Json:
-    """What writes in place of a local model's own weights, for its stamps: llama.cpp with a GGUF file, or nothing."""
+    """The writer in place of a local model's own weights, for its stamps: llama.cpp with a GGUF file, or nothing."""
     llama_cpp = getattr(model, "llama_cpp", None)
     return {"llama_cpp": {"file": llama_cpp.file.name}} if llama_cpp is not None else {}
 

@@ -127,7 +127,8 @@ def judge(file: TextIO, name: str) -> None:
         options = replace(names, answers=(record.x, record.y))
         found = PAIR.of(bench.examine(case, PAIR.name, options, context))[-1].judgement
         judged.append(found)
-        return [{"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model}]
+        said = {"winner": found.winner, "orders": found.orders, "preferred": found.preferred, "raw": found.raw}
+        return [{"id": record.id, **said, "judge": model}]
 
     run_records(file, PairRecord, work, lambda: emit({"summary": tally(judged).to_dict()}) if judged else None)
 

@@ -38,11 +38,14 @@ class Chunking(Value, frozen=True):
     overlap: Annotated[int, about("Overlap", "words", ge=0)] = 0
 
 
+SearchMode = Literal["dense", "bm25", "hybrid"]
+
+
 class Retrieval(Value, frozen=True):
     """Stage 1 of Attr-RAG, and what every search uses."""
 
     k: Annotated[int, about("Passages retrieved", "passages", ge=1)] = 30
-    mode: Annotated[Literal["dense", "bm25", "hybrid"], about("Search mode")] = "hybrid"
+    mode: Annotated[SearchMode, about("Search mode")] = "hybrid"
     # Of a new corpus; a corpus that exists keeps the one in its manifest, and is not searched with another.
     # Empty: the default embedder, or whatever the corpus has.
     embedder: Annotated[str, about("Embedder")] = ""

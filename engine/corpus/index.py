@@ -292,7 +292,7 @@ def _building(folder: Path) -> Iterator[None]:
 
 
 def _state(folder: Path) -> dict[str, str]:
-    """What `index.json` says, or nothing."""
+    """The content of `index.json`, or nothing."""
     try:
         return decoded((folder / _STATE).read_bytes(), dict[str, str])
     except (OSError, msgspec.DecodeError):

@@ -18,7 +18,7 @@ from engine.answer.context import Steps
 from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch
-from engine.core.settings import Prompting, Selection
+from engine.core.settings import PAPERS, Prompting, Selection
 from engine.core.values import Answer, Attribution, ChunkSet, Passage, Step, Value
 from engine.methods.occlusion import occlusion
 from engine.methods.regeneration import Answering, Regeneration, regenerate
@@ -167,8 +167,9 @@ def select(
 
 
 def as_published(settings: Selection) -> Selection:
-    """The paper's rule alone: no floor, no cap, and its wording of the expansion read literally."""
-    return replace(settings, floor="none", max_share=1.0, expansion="neighbour")
+    """The paper's rule alone: its majority, no floor, no cap, and its wording of the expansion read literally."""
+    given = {path.partition(".")[::2]: paper.value for path, paper in PAPERS["attr-rag"].gives.items()}
+    return replace(settings, **{name: value for (stage, name), value in given.items() if stage == "selection"})
 
 
 def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection) -> Selected:

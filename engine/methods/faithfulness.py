@@ -61,7 +61,7 @@ def area(shares: Sequence[float], values: Sequence[float]) -> float:
 
 
 def batches(ranking: Sequence[int], steps: int) -> tuple[frozenset[int], ...]:
-    """What is gone after 0, 1, ..., `steps` equal batches of `ranking` (sizes differ by at most one)."""
+    """The units gone after 0, 1, ..., `steps` equal batches of `ranking` (sizes differ by at most one)."""
     steps = min(steps, len(ranking))
     ends = [round(k * len(ranking) / steps) for k in range(steps + 1)]
     return tuple(frozenset(ranking[:end]) for end in ends)
@@ -208,7 +208,7 @@ def passage_curves(
 
 
 def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) -> dict[str, float | None]:
-    """What a relevance map looks like (grounded refinement, section 4.2.5). `target` is the explained sum of targets.
+    """The shape of a relevance map (grounded refinement, section 4.2.5). `target` is the explained sum of targets.
 
     `conservation` = sum of relevance / target; `first_token_share` = |R| of position 0 over all |R|;
     `density_ratio` = mean |R| on passage tokens over mean |R| elsewhere. None where a denominator is 0.

@@ -58,6 +58,16 @@ class PairJudgement(Value, frozen=True):
     by: By = "reply"
     probabilities: tuple[dict[str, float], dict[str, float]] = ({}, {})
 
+    @property
+    def preferred(self) -> Vote | None:
+        """The vote with the largest mean share over both orders, which a fixed bias for a position does not turn.
+
+        None without shares. It decides more pairs than `winner`, the papers' rule, and is told beside it.
+        """
+        one, other = self.probabilities
+        both: dict[Vote, float] = {vote: one[vote] + other[vote] for vote in get_args(Vote) if vote in one}
+        return max(both, key=lambda vote: both[vote], default=None)
+
 
 class CriteriaJudgement(Value, frozen=True):
     """Scores 0 to 5 by criterion; None where the reply has none. `total` (0 to 30) is None unless all are there.
@@ -210,13 +220,6 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
     """Count judgements of x against y; winners alone have no position bias."""
     judged = list(judgements)
     winners = [j if isinstance(j, str) else j.winner for j in judged]
-    votes = [
-        vote == first
-        for j in judged
-        if not isinstance(j, str)
-        for vote, first in zip(j.orders, ("x", "y"), strict=True)
-        if vote in ("x", "y")
-    ]
     counts = {name: winners.count(name) for name in get_args(Winner)}
     values = [{"x": 1.0, "tie": 0.0, "y": -1.0}[w] for w in winners if w in ("x", "y", "tie")]
     decided = counts["x"] + counts["y"]
@@ -232,8 +235,18 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         p=binomial_test(counts["x"], decided),
-        first_share=sum(votes) / len(votes) if votes else None,
+        first_share=first_share(j.orders for j in judged if not isinstance(j, str)),
     )
+
+
+def first_share(orders: Iterable[Sequence[Vote | None]]) -> float | None:
+    """Of the single votes for an answer, with x shown first and with y shown first, the share for the first one.
+
+    >>> first_share([("x", "y"), ("x", "x"), ("tie", None)]), first_share([("tie", "tie")])
+    (0.75, None)
+    """
+    votes = [v == first for pair in orders for v, first in zip(pair, ("x", "y"), strict=True) if v in ("x", "y")]
+    return sum(votes) / len(votes) if votes else None
 
 
 def judge_warning(judge: str, writers: Sequence[str]) -> str:

@@ -161,7 +161,9 @@ def ask(
     *,
     count_citation_markers: bool,
 ) -> OcclusionTask:
-    """What is left out for which spans; default the whole passages of each group, each passage, answer and sentences.
+    """The units that are left out, and for which spans.
+
+    Default: the whole passages of each group, each passage; the answer and its sentences.
 
     Raises `AttributionError` without sources or content tokens.
     """

@@ -95,7 +95,7 @@ def served(file: Path, context: int, threads: int) -> Any:
 
 @dataclass
 class Said:
-    """What llama.cpp said of a text: its parts, why it stopped, or what went wrong."""
+    """The reply of llama.cpp to a prompt: its parts, why it stopped, or what went wrong."""
 
     texts: list[str] = field(default_factory=list)
     reason: str = ""

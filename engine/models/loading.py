@@ -90,7 +90,7 @@ def merge_adapter(module: Any, folder: Path) -> Any:
 
 
 def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
-    """What the model of that id, folder or .gguf file would take, from its config alone; raises `ModelNotFound`."""
+    """The size of the model of that id, folder or .gguf file, from its config alone; raises `ModelNotFound`."""
     offline = is_offline()
     source, options = str(name), {}
     if is_gguf(name):

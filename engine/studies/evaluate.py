@@ -160,7 +160,7 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
 
 
 def stored(folder: Path) -> tuple[RunManifest, Config, list[Row]]:
-    """What a run is of, its config, and its rows in the order of its units; raise `InputError` where there is none."""
+    """The manifest of a run, its config, its rows in the order of its units; raise `InputError` if there is none."""
     try:
         manifest = decoded((folder / "run.json").read_bytes(), RunManifest)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))

@@ -108,7 +108,7 @@ class Progress(Value, frozen=True):
 
 @dataclass(frozen=True)
 class Control:
-    """What steers a run from another thread: `watch.cancel` stops it, `pause` holds back what has not begun."""
+    """The controls of a run from another thread: `watch.cancel` stops it, `pause` holds back what has not begun."""
 
     watch: Watch = field(default_factory=Watch)
     pause: threading.Event = field(default_factory=threading.Event)

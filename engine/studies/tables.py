@@ -23,8 +23,10 @@ LATEX_ARROWS = {"": "", "higher": r"$\uparrow$", "lower": r"$\downarrow$"}
 def rounded(cell: Cell) -> str:
     """A cell for reading: three decimals, whole numbers whole, a dash for what is not defined.
 
-    >>> rounded(Measure(value=0.5, low=0.25, high=0.75, n=12)), rounded(None), rounded(1234.5)
-    ('0.500 [0.250, 0.750]', '-', '1,234.5')
+    A positive number that would read as zero, such as a p-value, is said to be under 0.001.
+
+    >>> rounded(Measure(value=0.5, low=0.25, high=0.75, n=12)), rounded(None), rounded(1234.5), rounded(1e-5)
+    ('0.500 [0.250, 0.750]', '-', '1,234.5', '<0.001')
     """
     if isinstance(cell, Measure):
         if cell.value is None:
@@ -34,6 +36,8 @@ def rounded(cell: Cell) -> str:
     if cell is None:
         return "-"
     if isinstance(cell, float):
+        if 0 < cell < 0.0005:
+            return "<0.001"
         return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:,.1f}" if abs(cell) >= 100 else f"{cell:.3f}"
     return f"{cell:,}" if isinstance(cell, int) else cell
 

@@ -188,6 +188,13 @@ def test_position_bias_is_the_share_of_votes_for_the_answer_shown_first():
     assert tally([tied]).first_share is None and tally(["x"]).first_share is None
 
 
+def test_the_preferred_answer_has_the_larger_mean_share_of_both_orders():
+    said = {"orders": ("x", "y"), "raw": ("", ""), "prompts": ("", ""), "judge": "", "winner": "disagreed"}
+    shares = ({"x": 0.9, "y": 0.1, "tie": 0.0}, {"x": 0.4, "y": 0.6, "tie": 0.0})
+    assert PairJudgement(**said, by="likelihood", probabilities=shares).preferred == "x"
+    assert PairJudgement(**said).preferred is None
+
+
 def test_swapping_the_answers_mirrors_the_tally():
     winners = ["x"] * 7 + ["y"] * 3 + ["tie"] * 4
     mirrored = [{"x": "y", "y": "x"}.get(w, w) for w in winners]

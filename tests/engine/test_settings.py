@@ -49,7 +49,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
-    """What is read from any settings from here on, as (stage.field, value)."""
+    """The values read from any settings from here on, as (stage.field, value)."""
     seen: set[tuple[str, str]] = set()
     for stage in msgspec.structs.fields(Settings):
         kind = type(getattr(Settings(), stage.name))

@@ -223,13 +223,14 @@ def draw_check(case):
     map_check(opened, map_of(opened, "input x gradient", model), model)
 
 
-def checked(case, abpc):
+def checked(case, abpc, rankings=20, other="occlusion"):
     """The page's check of the case's map, as if its ABPC had come out so; another ranking's is 0.5."""
     few = Settings().apply(["faithfulness.steps=2", "faithfulness.rankings=2"])
     report = analysed(case, FAITHFULNESS, tiny_model("llama"), few)
-    mine, other = report.stored()["curves"]
-    random = {"mean": 0.0, "deviation": 0.1, "low": -0.1, "high": 0.1, "n": 20}
-    result = {**report.stored(), "curves": [{**mine, "abpc": abpc}, {**other, "abpc": 0.5}], "random": random}
+    mine, second = report.stored()["curves"]
+    random = {"mean": 0.0, "deviation": 0.1, "low": -0.1, "high": 0.1, "n": rankings}
+    curves = [{**mine, "abpc": abpc}, {**second, "abpc": 0.5, "ranking": other}]
+    result = {**report.stored(), "curves": curves, "random": random}
     held = replace(case, analyses=(*case.analyses, replace(report, result=result)))
     app = AppTest.from_function(draw_check, kwargs={"case": held.to_dict()}, default_timeout=60).run()
     assert not app.exception
@@ -244,6 +245,18 @@ def test_a_map_stands_beside_its_own_abpc(case):
 def test_a_map_no_better_than_random_says_so_and_offers_what_is(case):
     app = checked(case, 0.05)
     assert "not above random" in app.warning[0].value and "occlusion (+0.500)" in app.warning[0].value
+
+
+def test_a_better_map_is_one_click_away(case):
+    app = checked(case, 0.05, other="gradient norm")
+    (button,) = [b for b in app.button if b.label == "Map by gradient norm"]
+    button.click().run()
+    assert app.session_state[f"map_method_{case.id}"] == "gradient norm"
+
+
+def test_a_few_random_rankings_cannot_tell(case):
+    app = checked(case, 0.5, rankings=18)
+    assert "Fewer than 19 random rankings" in app.info[0].value and not app.success and not app.warning
 
 
 def test_an_unchecked_map_says_what_the_check_costs(case):

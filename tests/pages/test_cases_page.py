@@ -41,7 +41,7 @@ def button(app, label):
 
 
 def page_text(app) -> str:
-    """What is drawn through components/html.py."""
+    """All that is drawn through components/html.py."""
     return " ".join(str(element.proto) for element in app.get("html"))
 
 

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.settings_panel import TITLES, said
-from engine.core.settings import all_settings
+from engine.core.settings import BEST_SENTENCE, PAPERS, all_settings
 
 
 def panel() -> None:
@@ -101,7 +101,16 @@ def test_the_paper_and_the_defaults_are_one_click_each(app):
     assert app.selectbox(key="set_selection.expansion").value == "neighbour"
     next(button for button in app.button if button.label == "Reset to the defaults").click().run()
     assert settings_of(app)["selection"]["max_share"] == 0.5
+    assert settings_of(app)["retrieval"]["reranker"] == BEST_SENTENCE
     assert at(app, "retrieval").selectbox(key="set_retrieval.mode").value == "hybrid"
+
+
+def test_the_papers_values_are_set_also_where_the_page_does_not_show_them(app):
+    at(app, "selection").button(key="paper_attr-rag").click().run()
+    given = settings_of(app)
+    wanted = PAPERS["attr-rag"].gives
+    assert given["retrieval"]["k"] == 30 and given["retrieval"]["mode"] == "dense"  # fields of another stage
+    assert given["retrieval"]["embedder"] == "" != wanted["retrieval.embedder"].value  # the corpus's own
 
 
 def test_values_are_said_in_words():

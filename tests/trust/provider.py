@@ -59,7 +59,7 @@ server_metadata_url = "{self.url}/.well-known/openid-configuration"
 """
 
     def configuration(self) -> dict[str, object]:
-        """What clients learn first (OpenID Connect Discovery 1.0, section 3)."""
+        """The first thing that clients learn (OpenID Connect Discovery 1.0, section 3)."""
         return {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",

@@ -1,4 +1,4 @@
-"""What ARE is compared with (appendix C.2), each with the chosen model: DRQA, RARR, CCVER, an EFEC-style editor.
+"""The baselines of ARE (appendix C.2), each with the chosen model: DRQA, RARR, CCVER, an EFEC-style editor.
 
 DRQA: one search with question and answer, no edit. RARR: questions that check the whole answer, evidence for each, an
 agreement gate, an edit of the whole answer. CCVER: the same gate and edit with yes/no questions. EFEC-style: RARR's
@@ -61,7 +61,7 @@ class Baseline(Value, frozen=True):
 
 @dataclass
 class _Run:
-    """What every baseline is given, and what it notes on the way; the judge of the tools asks, gates and edits."""
+    """The input of every baseline, and its notes on the way; the judge of the tools asks, gates and edits."""
 
     task: Task
     watch: Watch

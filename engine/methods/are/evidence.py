@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engine.answer.citations import find_citations
 from engine.core.progress import Watch
-from engine.core.settings import Retrieval, Verification
+from engine.core.settings import Retrieval, SearchMode, Verification
 from engine.core.text import content_words, sentences, unwrapped
 from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
@@ -36,11 +36,15 @@ MOST_CITED = 9_999  # the highest number that a citation may have
 
 @dataclass(frozen=True)
 class Sources:
-    """Where evidence may come from; `case` are the case's passages in citation order."""
+    """Where evidence may come from.
+
+    `case` are the case's passages in citation order; `mode` is how the corpus is searched.
+    """
 
     embedder: Embedder
     case: tuple[Passage, ...] = ()
     collection: Collection | None = None
+    mode: SearchMode = "hybrid"
 
     def chosen(self, settings: Verification) -> Sources:
         """The sources that `evidence_from` names."""
@@ -49,6 +53,7 @@ class Sources:
             embedder=self.embedder,
             case=() if wanted == "corpus" else self.case,
             collection=None if wanted == "case" else self.collection,
+            mode=self.mode,
         )
 
 
@@ -80,7 +85,7 @@ def find_evidence(
     from_case = _case_evidence(facts, queries, sources, settings.passages, named)
     if sources.collection is None:
         return by_relevance(facts, from_case, verifier, watch)
-    found = _searched(facts, queries, sources.collection, settings, watch)
+    found = _searched(facts, queries, sources.collection, Retrieval(k=settings.passages, mode=sources.mode), watch)
     held = {_words(passage.text) for passage in sources.case}
     both = [
         (*_marked(mine, theirs), *(e for e in theirs if _words(e.text) not in held))
@@ -176,15 +181,15 @@ def _from_case(passage: Passage, number: int, score: float, found_by: tuple[int,
 
 
 def _searched(
-    facts: Sequence[str], queries: Sequence[Sequence[str]], collection: Collection, settings: Verification, watch: Watch
+    facts: Sequence[str], queries: Sequence[Sequence[str]], collection: Collection, how: Retrieval, watch: Watch
 ) -> list[tuple[Evidence, ...]]:
     """The results of the searches for each fact, once each, by similarity to the fact."""
     flat = [query for asked in queries for query in asked]
-    hits = iter(search_many(collection, flat, Retrieval(k=settings.passages)))
+    hits = iter(search_many(collection, flat, how))
     each = [[{hit.passage.id: hit for hit in next(hits)} for _ in asked] for asked in queries]
     watch.step("re-rank", 0, len(facts))
     return [
-        _reranked(fact, found, asked, collection, settings.passages)
+        _reranked(fact, found, asked, collection, how.k)
         for fact, found, asked in zip(facts, each, queries, strict=True)
     ]
 

@@ -100,7 +100,7 @@ class Request:
 def read_by(
     writer: str, case: Case, retrieval: Retrieval, *, use_answer: bool = False
 ) -> tuple[tuple[int, Passage], ...]:
-    """What a writer is given of a case's passages, as `Request.read` wants it: a small one the best sentences.
+    """The part of a case's passages that a writer is given, as `Request.read` wants it: a small one the best sentences.
 
     Nothing of its own where A is the case's answer and its prompt is known.
     """

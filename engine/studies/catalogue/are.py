@@ -62,7 +62,7 @@ def sources_of(tools: StudyTools, example: Example, settings: Settings) -> Sourc
     """Where evidence may come from; the corpus is opened only where `verification.evidence_from` wants it."""
     wanted = example.corpus and settings.verification.evidence_from != "case"
     collection = tools.collection(example.corpus) if wanted else None
-    return Sources(embedder=tools.embedder, case=example.passages, collection=collection)
+    return Sources(tools.embedder, example.passages, collection, settings.retrieval.mode)
 
 
 def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:

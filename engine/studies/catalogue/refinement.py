@@ -20,7 +20,7 @@ from engine.core.errors import InputError
 from engine.core.progress import Watch, last
 from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Stamp
-from engine.methods.judge import Winner, judge_pair, judge_warning, tally
+from engine.methods.judge import PairJudgement, Winner, first_share, judge_pair, judge_warning, tally
 from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import refine_case, report_scores
 from engine.methods.refinement.conditions import VARIANTS, chosen
@@ -127,6 +127,8 @@ def _table(
     found: Mapping[str, Winners],
     shows: str = "grounded refinement, Table 2",
 ) -> StudyTable:
+    bias = first_share(votes for row in rows for votes in row.values.get("votes", {}).values())
+    told = "" if bias is None else f" The answer shown first got {bias:.2f} of the single votes (0.5: no bias)."
     return table(
         name,
         title,
@@ -135,7 +137,7 @@ def _table(
         "wins, of decided (share) | mean vote (+1 first, -1 second) | p, binomial",
         (_line(title, rows, winners) for title, winners in found.items()),
         rows,
-        "Blinded, in both orders, counted if they agree; p is not corrected over the rows.",
+        f"Blinded, in both orders, counted if they agree; p is not corrected over the rows.{told}",
         n=len(rows),
         unit=RUNS,
         shows=shows,
@@ -195,7 +197,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     value = report.refinement
     golds = [spelling for thing in example.short_answers for spelling in thing]
     scores = report_scores(report, example.passages, golds)
-    judged, unparsed = _judged(tools, example, value, watch)
+    judged = _judged(tools, example, value, watch)
     advice = advise(example.question, example.passages, s3=value.signals.s3)
     values = {
         "s1": value.signals.s1,
@@ -212,13 +214,20 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
             }
             for name, variant in value.variants.items()
         },
-        "judged": judged,
+        "judged": {pair: found.winner for pair, found in judged.items()},
+        "votes": {pair: found.orders for pair, found in judged.items()},
     }
     spent = sum((v.cost for v in value.variants.values()), sum(value.shared.values(), Cost()))
     missing = {**value.signals.missing, **({"gradient": value.gradient_missing} if value.gradient_missing else {})}
     case = replace(plain, answer=value.baseline or plain.answer, stamp=value.stamp)
     case = replace(case, analyses=(analysis_of(case, report, use_answer=False),))
-    return Found(values=values, missing=missing, case=case, cost=spent, unparsed=unparsed)
+    return Found(
+        values=values,
+        missing=missing,
+        case=case,
+        cost=spent,
+        unparsed=sum(found.winner == "unparsed" for found in judged.values()),
+    )
 
 
 def _triggers(value: Refinement, request: Request, settings: Settings) -> dict[str, Any]:
@@ -236,18 +245,17 @@ def _triggers(value: Refinement, request: Request, settings: Settings) -> dict[s
     return {"fired": fired | {"labels": labels_trigger(flags).fired}, "by_chance": flags.random_flag_rate}
 
 
-def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch) -> tuple[dict[str, str], int]:
-    """The winner of each pair by the judge, and how many could not be read; nothing without a judge."""
-    found: dict[str, str] = {}
+def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch) -> dict[str, PairJudgement]:
+    """The judgement of each pair; nothing without a judge."""
+    found: dict[str, PairJudgement] = {}
     if tools.judge is None:
-        return found, 0
+        return found
     texts = [passage.text for passage in example.passages]
     for first, second in judged_pairs(tools.config):
         x, y = (value.variants[name].answer for name in (first, second))
         if x is not None and y is not None:
-            winner = judge_pair(tools.judge, example.question, texts, x.text, y.text, watch).winner
-            found[f"{first}-{second}"] = winner
-    return found, sum(winner == "unparsed" for winner in found.values())
+            found[f"{first}-{second}"] = judge_pair(tools.judge, example.question, texts, x.text, y.text, watch)
+    return found
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:

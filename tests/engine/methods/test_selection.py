@@ -100,6 +100,13 @@ def test_every_set_says_why_it_was_kept_or_dropped_and_what_the_paper_would_have
     assert (closed.without_floor, closed.by_paper) == ((1,), (1,))
 
 
+def test_by_the_paper_three_metrics_are_needed_whatever_the_setting():
+    two_metrics = {m: (0.5, 0.22, 0.2) if i < 2 else (0.5, 0.35, 0.2) for i, m in enumerate(METRICS)}
+    easy = Selection(min_metrics=2, expansion="neighbour", max_share=1.0)
+    assert select(two_metrics, NO_FLOOR, easy).chosen == (0, 1)
+    assert select(two_metrics, NO_FLOOR, easy).by_paper == (0,)
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1))
 def test_without_floor_and_cap_are_the_rules_of_their_settings(values, floor):
     floors = dict.fromkeys(METRICS, floor)
