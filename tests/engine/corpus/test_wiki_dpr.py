@@ -162,3 +162,20 @@ def test_passages_go_through_the_passage_tower_with_their_titles_and_questions_d
     plain = ScriptedEmbedder()
     expected = plain.embed(["prophet"])[0] @ plain.embed([f"shelfmark Aaron\n{ROWS[0][1]}"])[0]
     assert (hit.passage.document, hit.score) == ("1", pytest.approx(float(expected), abs=1e-6))
+
+
+@pytest.mark.long
+def test_a_file_over_the_limit_of_other_files_streams_in_little_memory(tmp_path):
+    path, text = tmp_path / "psgs_w100.tsv", "word " * 1_000
+    rows = sources.LARGEST // len(text) + 1_000
+    with path.open("w", encoding="utf-8") as file:
+        file.write("id\ttext\ttitle\n")
+        file.writelines(f"{number}\t{text}\tTitle\n" for number in range(rows))
+    assert path.stat().st_size > sources.LARGEST
+    tracemalloc.start()
+    skipped: list[tuple[str, str]] = []
+    count = sum(1 for _ in sources.stream_files([path], Watch(), skipped))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (count, skipped) == (rows, [])
+    assert peak < 50 * 2**20
