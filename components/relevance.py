@@ -66,13 +66,24 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     _rate_step(step, raters, own, mark, key=key, disabled=not author)
 
 
+def _said(rating: Rating | None) -> str:
+    """A level, and the mean of the levels by their shares.
+
+    >>> _said(Rating(step=1, passage="p", level="full", probabilities={"none": 0.25, "full": 0.75})), _said(None)
+    ('full (mean 2.2 of 3)', 'no level')
+    """
+    if rating is None or rating.level is None:
+        return "no level"
+    return rating.level if rating.mean is None else f"{rating.level} (mean {rating.mean:.1f} of {len(LEVELS) - 1})"
+
+
 def _rate_step(
     step: ReasonStep, raters: Sequence[Ratings], own: Ratings, mark: Mark, *, key: str, disabled: bool
 ) -> None:
     """One row per passage: the models' ratings, and a choice for the reviewer."""
     options = (NOT_RATED, *LEVELS)
     for hit in (*step.kept, *step.dropped):
-        said = [f"{r.by}: {r.level(step.number, hit.passage.id) or 'no level'}" for r in raters]
+        said = [f"{r.by}: {_said(r.rating(step.number, hit.passage.id))}" for r in raters]
         left, right = st.columns([4, 1])
         left.text(visible(f"{hit.passage.label}: {hit.passage.text}"))
         if said:

@@ -30,6 +30,15 @@ class Rating(Value, frozen=True):
     raw: str = ""
     probabilities: dict[str, float] = {}
 
+    @property
+    def mean(self) -> float | None:
+        """The mean level by the shares, from 0 (none) to 3 (full); None without shares. Ties are rarer than by `level`.
+
+        >>> Rating(step=1, passage="p", level="full", probabilities={"none": 0.25, "full": 0.75}).mean
+        2.25
+        """
+        return sum(LEVELS.index(name) * p for name, p in self.probabilities.items()) if self.probabilities else None
+
 
 class Ratings(Value, frozen=True):
     """All ratings of one run by one rater."""
@@ -39,9 +48,14 @@ class Ratings(Value, frozen=True):
     by: str
     ratings: tuple[Rating, ...] = ()
 
+    def rating(self, step: int, passage: str) -> Rating | None:
+        """The rating of a passage at a step, None without one."""
+        return next((r for r in self.ratings if (r.step, r.passage) == (step, passage)), None)
+
     def level(self, step: int, passage: str) -> Level | None:
         """The level given to a passage at a step, None without one."""
-        return next((r.level for r in self.ratings if (r.step, r.passage) == (step, passage)), None)
+        found = self.rating(step, passage)
+        return found.level if found else None
 
     def shares(self) -> dict[str, float]:
         """Share of each level and of `unparsed` among the rated (step, passage) pairs; empty without any."""
