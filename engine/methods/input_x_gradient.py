@@ -88,7 +88,7 @@ class Inputs:
 
 
 class Explained(TypedDict, total=False):
-    """What a method over input tokens explains: `spans` (default the whole answer) and the answer tokens `tokens`."""
+    """The targets of a method over input tokens: `spans` (default the whole answer) and the answer tokens `tokens`."""
 
     spans: Sequence[Span] | None
     tokens: Sequence[int]

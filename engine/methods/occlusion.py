@@ -161,7 +161,7 @@ def ask(
     *,
     count_citation_markers: bool,
 ) -> OcclusionTask:
-    """What is left out for which spans; default the whole passages of each group, each passage, answer and sentences.
+    """The sources and spans of an occlusion; default each passage, whole, and the answer with its sentences.
 
     Raises `AttributionError` without sources or content tokens.
     """

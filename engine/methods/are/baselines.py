@@ -61,7 +61,7 @@ class Baseline(Value, frozen=True):
 
 @dataclass
 class _Run:
-    """What every baseline is given, and what it notes on the way; the judge of the tools asks, gates and edits."""
+    """The inputs of every baseline, and its notes on the way; the judge of the tools asks, gates and edits."""
 
     task: Task
     watch: Watch
