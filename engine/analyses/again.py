@@ -25,15 +25,22 @@ Row = tuple[TokenPrompt, tuple[int, ...]]
 class Reply(Value, frozen=True):
     """A stored reply without its probabilities; `prompt` is the hash of the prompt's text, "" where it is not kept."""
 
-    answer: Answer
+    text: str
     prompt: str = ""
+    tokens: tuple[tuple[int, int, int], ...] = ()
+    refused: bool = False
+    finished: bool = True
 
     @classmethod
     def of(cls, answer: Answer, prompt: Prompt | None = None) -> Reply:
         """The reply that an answer was made of."""
-        tokens = tuple(Token(id=token.id, start=token.start, end=token.end) for token in answer.tokens)
-        bare = Answer(text=answer.text, tokens=tokens, refused=answer.refused, finished=answer.finished)
-        return cls(answer=bare, prompt=sha256(prompt.text) if prompt is not None else "")
+        return cls(
+            text=answer.text,
+            prompt=sha256(prompt.text) if prompt is not None else "",
+            tokens=tuple((token.id, token.start, token.end) for token in answer.tokens),
+            refused=answer.refused,
+            finished=answer.finished,
+        )
 
 
 class Repeating:
@@ -67,7 +74,9 @@ class Repeating:
         waiting = self._kept.get(sha256(prompt.text)) or self._kept.get("")
         if not waiting:
             raise CaseError("The model was not given this prompt in the original run, so its reply is unknown.")
-        answer = waiting.pop(0).answer
+        reply = waiting.pop(0)
+        tokens = tuple(Token(id=i, start=start, end=end) for i, start, end in reply.tokens)
+        answer = Answer(text=reply.text, tokens=tokens, refused=reply.refused, finished=reply.finished)
         if self._model is None or not self.can.score or not answer.tokens:
             return answer
         model: LanguageModel = self._model  # type: ignore[assignment]
