@@ -17,7 +17,7 @@ from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Given, Kind, 
 from engine.answer.prompt import stamp_of
 from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Section, Table, name_of, notices, plain, signed, table
 from engine.cases.review import Review
-from engine.core.errors import GroundworkError, RecordError
+from engine.core.errors import CaseError, GroundworkError, RecordError
 from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Attribution, Case, Passage, Stamp
@@ -47,11 +47,6 @@ def placebos_for(case: Case, pool: Iterable[Passage], count: int, seed: int) -> 
     return tuple(others[i] for i in order)
 
 
-def with_notes(found: Attribution, notes: tuple[str, ...]) -> Attribution:
-    """The result with what must be read with it first."""
-    return replace(found, notes=(*notes, *found.notes))
-
-
 def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterator[Analysis]:
     """Any registered method over the case's passages, for those stretches of the answer."""
     model, settings, watch = context.tools.scorer(options.model), context.settings, context.watch
@@ -63,7 +58,7 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
     else:
         found = own.attribute(model, prompt, answer, asked, watch)
     extra = {"gradient": settings.gradient.to_dict()}
-    yield analysis_of(case, model, settings, method, with_notes(found, notes), extra)
+    yield analysis_of(case, model, settings, method, replace(found, notes=(*notes, *found.notes)), extra)
 
 
 def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
@@ -110,7 +105,7 @@ def attribution_section(case: Case, found: Sequence[Attribution]) -> list[Block]
     return [Section(one.method, tuple(attribution_blocks(case, one)), level=4) for one in found]
 
 
-def attribution_blocks(case: Case, attribution: Attribution) -> list[Block]:
+def attribution_blocks(case: Case, attribution: Attribution, review: Review | None = None) -> list[Block]:
     """Cost and floors, tables of sources by spans, the answer's tokens by source."""
     blocks: list[Block] = [Facts(_facts(attribution)), *notices(attribution.notes)]
     tables = [
@@ -260,17 +255,16 @@ STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer available"
 
 
-def differs(stamp: Stamp, model: Any) -> str:
-    """Why a model is not the stamped one: another revision, number format or template."""
+def check_stamped(stamp: Stamp, model: Any) -> None:
+    """Raise `CaseError` for a model that is not the stamped one: another revision, number format or template."""
     settings = settings_of(stamp)
     here = stamp_of(model, settings.prompting, settings.decoding)
     if stamp.revision != here.revision:
-        return other_revision(stamp.model, stamp.revision, here.revision)
+        raise CaseError(other_revision(stamp.model, stamp.revision, here.revision))
     for name in ("dtype", "template"):
         was, now = getattr(stamp, name), getattr(here, name)
         if was != now:
-            return f"the model's {name} was {was or 'none'}, here it is {now or 'none'}"
-    return ""
+            raise CaseError(f"the model's {name} was {was or 'none'}, here it is {now or 'none'}")
 
 
 def other_revision(model: str, was: str, now: str) -> str:
@@ -302,9 +296,8 @@ def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
 
     def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         model = tools.scorer(analysis.stamp.model)
-        why = differs(analysis.stamp, model)
-        context = RunContext(settings_of(analysis.stamp), tools)
-        return Outcome(why=why) if why else again(case, analysis, model, context)
+        check_stamped(analysis.stamp, model)
+        return again(case, analysis, model, RunContext(settings_of(analysis.stamp), tools))
 
     return Again(run, given)
 
@@ -326,18 +319,13 @@ def _method_again(case: Case, analysis: Analysis, model: LanguageModel, context:
     return Outcome(values=values, floors=floors)
 
 
-def attributed(case: Case, found: Attribution, review: Review) -> list[Block]:
-    """The blocks of a kind whose result is one attribution."""
-    return attribution_blocks(case, found)
-
-
 def method_kind(method: registry.Method) -> Kind[Attribution]:
     """A registered method as a kind of analysis."""
     return Kind(
         name=method.name,
         title=method.name[:1].upper() + method.name[1:],
         result=Attribution,
-        blocks=attributed,
+        blocks=attribution_blocks,
         options=Spans,
         run=partial(_run, method.name),
         cost=lambda case, options, settings: method.about,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from engine.analyses.again import changed_since
+from engine.analyses.again import check_unchanged
 from engine.analyses.floors import Listening, embedding_floor
 from engine.analyses.kind import FACTS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.cases.blocks import (
@@ -197,7 +197,9 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[str, ...]:
     for place, check in enumerate(done.checks):
         seen = done.considered[check.evidence]
         decides = ", decides" if place == done.decided else ""
-        said.append(f"{source_of(seen)}: {check.ruling.verdict.replace('_', ' ')}{_sure(check.ruling.scores)}{decides}")
+        scores = ", ".join(f"{one.replace('_', ' ')} {value:.2f}" for one, value in check.ruling.scores.items())
+        sure = f" ({scores})" if scores else ""
+        said.append(f"{source_of(seen)}: {check.ruling.verdict.replace('_', ' ')}{sure}{decides}")
     edit = f"{done.edit.before} becomes {done.edit.after}" if done.edit else ""
     searched = " | ".join(
         f"{query}: {', '.join(map(source_of, done.found_with(place))) or 'nothing'}"
@@ -209,11 +211,6 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[str, ...]:
 def source_of(one: Evidence) -> str:
     """Where evidence comes from: its number in the case, or its title in the corpus."""
     return f"passage {one.number}" if one.number is not None else f"corpus: {one.title or one.document}"
-
-
-def _sure(scores: dict[str, float]) -> str:
-    listed = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in scores.items())
-    return f" ({listed})" if listed else ""
 
 
 def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
@@ -329,9 +326,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why=BY_PROMPT)
     # A check that is older than the guard of roles ran without it.
     settings = Verification.from_dict({"roles": False, **analysis.stamp.settings.get("verification", {})})
-    collection, why = _collection(case, settings, asked.corpus, tools)
-    if why:
-        return Outcome(why=why)
+    collection = _collection(case, settings, asked.corpus, tools)
     embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked.verifier))
     sources = Sources(embedder, case.passages, collection, analysis.stamp.settings.get("mode", "hybrid"))
     record = check_answer(Task(case.question, case.answer.text, sources, Judges(verifier), settings))
@@ -340,18 +335,18 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     return Outcome(values=less(record.to_dict()), floor=most)
 
 
-def _collection(
-    case: Case, settings: Verification, seen: Sequence[str], tools: Loaders
-) -> tuple[Collection | None, str]:
-    """The corpus searched for evidence, and why its results cannot be compared with the earlier ones."""
+def _collection(case: Case, settings: Verification, seen: Sequence[str], tools: Loaders) -> Collection | None:
+    """The corpus searched for evidence; raise `CaseError` where its results cannot be compared with earlier ones."""
     if case.corpus is None or settings.evidence_from == "case":
-        return None, ""
+        return None
     try:
         collection = tools.collection(case.corpus)
-    except GroundworkError as error:
-        # It may not have been there then either: nothing of it was considered.
-        return None, str(error) if seen else ""
-    return collection, changed_since(collection, seen)
+    except GroundworkError:
+        if seen:
+            raise
+        return None  # it may not have been there then either: nothing of it was considered
+    check_unchanged(collection, seen)
+    return collection
 
 
 class FactsOptions(Value, frozen=True):

@@ -142,7 +142,7 @@ def pair_key(claim: str, evidence: str) -> str:
 
 
 def remembered(entails: Entails, known: dict[str, float]) -> Entails:
-    """`entails` that judges no pair twice: citation scores ask for the same pairs. Probabilities go to `known`."""
+    """`entails` that judges no pair twice: the citation scores ask for the same ones. `known` gets its numbers."""
 
     def ask(pairs: Sequence[tuple[str, str]]) -> list[float]:
         new = [pair for pair in dict.fromkeys(pairs) if pair_key(*pair) not in known]

@@ -16,7 +16,7 @@ from engine.answer.citations import cited_sentences
 from engine.core.progress import Watch
 from engine.methods.are.decompose import blanked, plain
 from engine.methods.are.values import Change, Clause, Decomposition, Evidence, Fact, FactRecord, Placed
-from engine.models.protocols import Entailment, Judged
+from engine.models.protocols import Entailment
 
 
 def place(change: Change, fact: Fact, clause: Clause, answer: str) -> tuple[int, int] | None:
@@ -81,7 +81,8 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
             )
             if not any((p.start, p.end, p.new, p.status) == (start, end, new, placed.status) for p in result):
                 result.append(placed)
-    return _numbered(_without_overlaps(result))
+    ordered = sorted(_without_overlaps(result), key=lambda e: (e.start, e.end))
+    return [replace(edit, id=str(number)) for number, edit in enumerate(ordered, start=1)]
 
 
 def _new_text(change: Change, start: int, end: int) -> str:
@@ -108,11 +109,6 @@ def _without_overlaps(found: list[Placed]) -> list[Placed]:
 def _suggestion(edit: Placed, why: str) -> Placed:
     """The edit as one that is shown and not put in."""
     return replace(edit, status="suggestion", why=f"{edit.why}; {why}") if edit.status == "placed" else edit
-
-
-def _numbered(found: list[Placed]) -> list[Placed]:
-    ordered = sorted(found, key=lambda e: (e.start, e.end))
-    return [replace(edit, id=str(number)) for number, edit in enumerate(ordered, start=1)]
 
 
 def clause_evidence(records: Sequence[FactRecord], clause: int) -> tuple[Evidence, ...]:
@@ -168,16 +164,13 @@ def hold_clauses(
     failing = {
         fact
         for fact, before, after in zip(by_fact, judged[::2], judged[1::2], strict=True)
-        if after.verdict == "editing_required" != before.verdict and _contradicted(after) > _contradicted(before)
+        if after.verdict == "editing_required" != before.verdict
+        and after.scores["editing_required"] > before.scores["editing_required"]
     }
     return [
         _suggestion(e, "with this edit the whole clause disagrees with its evidence") if e.fact in failing else e
         for e in edits
     ]
-
-
-def _contradicted(judged: Judged) -> float:
-    return judged.scores["editing_required"]
 
 
 def edited(clause: Clause, edits: Sequence[Placed]) -> str:

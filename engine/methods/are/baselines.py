@@ -1,4 +1,4 @@
-"""The baselines of ARE (appendix C.2), each with the chosen model: DRQA, RARR, CCVER, an EFEC-style editor.
+"""What ARE is compared with (appendix C.2), each with the chosen model: DRQA, RARR, CCVER, an EFEC-style editor.
 
 DRQA: one search with question and answer, no edit. RARR: questions that check the whole answer, evidence for each, an
 agreement gate, an edit of the whole answer. CCVER: the same gate and edit with yes/no questions. EFEC-style: RARR's
@@ -61,7 +61,7 @@ class Baseline(Value, frozen=True):
 
 @dataclass
 class _Run:
-    """The input of every baseline, and its notes on the way; the judge of the tools asks, gates and edits."""
+    """The inputs of every baseline, and its notes on the way; the judge of the tools asks, gates and edits."""
 
     task: Task
     watch: Watch
@@ -188,7 +188,8 @@ def _aggregated(
     texts = [plain(clause.text) for clause in decompose(revised_answer).clauses]
     if not texts or len(texts) != len(run.found.clauses):
         return None
-    joined = [_joined(found, clauses, number) for number in range(len(texts))]
+    said = [(one.text, clause) for one, clause in zip(found, clauses, strict=True) if one is not None]
+    joined = ["\n".join(dict.fromkeys(text for text, of in said if of == number)) for number in range(len(texts))]
     paired = entailment_matrix(joined, texts, run.task.tools.verifier, {}, run.watch)
     precision = float((np.diag(paired) > ENTAILED).mean())
     return _measures(run, attribution_recall(paired), precision, revised_answer)
@@ -200,11 +201,6 @@ def _unpaired(
     """Measures of `text`, whose clauses these are; what was asked already is in `known`."""
     matrix = entailment_matrix(evidence, clauses, run.task.tools.verifier, known, run.watch)
     return _measures(run, attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED), text)
-
-
-def _joined(found: Sequence[Evidence | None], clauses: Sequence[int], number: int) -> str:
-    texts = [one.text for one, clause in zip(found, clauses, strict=True) if one is not None and clause == number]
-    return "\n".join(dict.fromkeys(texts))
 
 
 def _measures(run: _Run, recall: float, precision: float, revised_answer: str) -> Measures:
@@ -219,8 +215,6 @@ METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
 }
 
 
-# The questions that check an answer, by a language model over the whole text (appendix C.2).
-
 Kind = Literal["check_questions", "yes_no_questions"]
 _OPEN = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how)\b", re.IGNORECASE)
 _MOST = 24  # questions that are read from a reply
@@ -229,7 +223,7 @@ _MOST = 24  # questions that are read from a reply
 def ask_questions(
     kind: Kind, text: str, writer: Writer, watch: Watch | None = None, demonstrations: int = 0
 ) -> tuple[tuple[str, ...], Exchange]:
-    """The questions about `text` in the model's order, each once, and the exchange; none where the reply holds none."""
+    """The questions about `text` in the model's order, each once, and the exchange; none where it holds none (C.2)."""
     prompt = with_examples(kind, ask(kind, text=text), demonstrations)
     yes_no = kind == "yes_no_questions"
     found, exchange = asked(

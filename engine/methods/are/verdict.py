@@ -33,7 +33,7 @@ T = TypeVar("T")
 def asked(
     step: str, prompt: Prompt, writer: Writer, limit: int, parse: Callable[[str], T | None], watch: Watch | None = None
 ) -> tuple[T | None, Exchange]:
-    """The value that `parse` reads in a reply of at most `limit` tokens (None: nothing), and the exchange."""
+    """A language model's reply of at most `limit` tokens as `parse` reads it (None: not readable), and the exchange."""
     reply = writer.generate(prompt, Decoding(max_new_tokens=limit), None, watch).text
     found = parse(reply)
     return found, Exchange(step=step, prompt=prompt.text, reply=reply, parsed=found is not None)
