@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from engine.core.errors import InputError, ModelNotFound, StorageError, first_line
-from engine.core.files import ASSETS, EMBEDDED, home, models_folder, replace_file, sha256_of
+from engine.core.errors import InputError, ModelNotFound, first_line
+from engine.core.files import ASSETS, EMBEDDED, home, models_folder, save_json, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.catalogue import (
@@ -291,7 +291,7 @@ def add_model(source: str, name: str = "") -> AddedModel:
     taken = {card.name for card in available_models() if card.name != source} | {"auto", *(m.name for m in others)}
     if added.name in taken:
         raise InputError(f"There is a model called {added.name} already. Give this one another name.")
-    _write_added((*others, added))
+    save_json(home() / ADDED, (*others, added), "The added models")
     return added
 
 
@@ -300,7 +300,7 @@ def drop_added(name: str) -> bool:
     known = added_models()[0]
     rest = tuple(model for model in known if model.name != name)
     if len(rest) < len(known):
-        _write_added(rest)
+        save_json(home() / ADDED, rest, "The added models")
     return len(rest) < len(known)
 
 
@@ -355,14 +355,6 @@ def _short_name(source: str) -> str:
     if source.startswith(SERVED):
         return source.removeprefix(SERVED).partition("@")[0]
     return Path(source).name.removesuffix(SUFFIX)
-
-
-def _write_added(models: tuple[AddedModel, ...]) -> None:
-    path = home() / ADDED
-    try:
-        replace_file(path, msgspec.json.format(msgspec.json.encode(models), indent=1))
-    except OSError as error:
-        raise StorageError(f"The added models cannot be saved in {path} ({first_line(error)}). Free space.") from error
 
 
 def _added_card(model: AddedModel) -> ModelCard:
