@@ -12,15 +12,15 @@ import msgspec
 from engine.commands.shared import (
     Record,
     corpus_option,
+    each,
     emit,
-    error_record,
     hit_row,
     progress,
     run_records,
     set_option,
     workbench,
 )
-from engine.core.errors import GroundworkError, InputError
+from engine.core.errors import InputError
 from engine.core.settings import Settings
 from engine.core.values import Value
 from engine.corpus.collection import Collection, health, list_corpora, remove, unreadable_corpora
@@ -173,12 +173,8 @@ def search(
 
     if queries is not None:
         run_records(queries, SearchRecord, answer)
-        return
-    try:
-        emit(answer(SearchRecord(id="1", text=question or ""))[0])
-    except GroundworkError as error:
-        emit(error_record("1", error))
-        sys.exit(1)
+    else:
+        each([("1", SearchRecord(id="1", text=question or ""))], lambda identity, query: answer(query))
 
 
 COMMANDS = (ingest, corpora, search)

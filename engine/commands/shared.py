@@ -129,11 +129,6 @@ def hit_row(hit: Hit, score: float) -> Record:
     return {"passage": passage.id, **places, "score": score, "text": passage.text}
 
 
-def error_record(identity: str, error: GroundworkError) -> Record:
-    """The output for a failed record."""
-    return {"id": identity, "error": {"type": type(error).__name__, "message": str(error)}}
-
-
 def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
     """The records that can be read; the others are reported where they stand."""
     for data in read_jsonl(lines):
@@ -168,7 +163,7 @@ def each(
                 emit(record)
         except GroundworkError as error:
             failed = True
-            emit(error_record(identity, error))
+            emit({"id": identity, "error": {"type": type(error).__name__, "message": str(error)}})
     if close is not None:
         close()
     if failed:

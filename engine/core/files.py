@@ -14,10 +14,11 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+import msgspec
 import numpy as np
 import platformdirs
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, first_line
 
 ROOT = Path(__file__).resolve().parents[2]  # of the project; a process of our own starts there
 
@@ -38,6 +39,15 @@ def replace_file(path: Path, data: bytes) -> None:
         draft.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def save_json(path: Path, value: Any, what: str) -> None:
+    """Put a value of the data folder in place as JSON; raise `StorageError` saying `what` cannot be saved."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, msgspec.json.format(msgspec.json.encode(value), indent=1))
+    except OSError as error:
+        raise StorageError(f"{what} cannot be saved in {path} ({first_line(error)}). Free space.") from error
 
 
 def place_folder(draft: Path, target: Path) -> None:

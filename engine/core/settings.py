@@ -220,13 +220,6 @@ _PAPERS = Path(__file__).with_name("papers.toml")
 PAPERS: Mapping[str, Paper] = converted(tomllib.loads(_PAPERS.read_text(encoding="utf-8")), dict[str, Paper])
 
 
-def paper_of(name: str) -> Paper:
-    """The paper of that name; raise `InputError` with those there are."""
-    if name not in PAPERS:
-        raise InputError(f"There is no paper {name!r}. Choose one of: {', '.join(PAPERS)}.")
-    return PAPERS[name]
-
-
 class Settings(Value, frozen=True):
     """All stages together, as a case stores them."""
 
@@ -251,11 +244,10 @@ class Settings(Value, frozen=True):
         data: Json = self.to_dict()
         for assignment in assignments:
             path, equals, value = (part.strip() for part in assignment.partition("="))
-            for place, content in (
-                [(path, given.value) for path, given in paper_of(value).gives.items()]
-                if path == "paper"
-                else [(path, value)]
-            ):
+            if path == "paper" and value not in PAPERS:
+                raise InputError(f"There is no paper {value!r}. Choose one of: {', '.join(PAPERS)}.")
+            paper = {place: given.value for place, given in PAPERS[value].gives.items()} if path == "paper" else {}
+            for place, content in (paper or {path: value}).items():
                 stage, _, field = place.partition(".")
                 if not equals or field not in data.get(stage, {}):
                     known = ", ".join(f"{s}.{f}" for s in data for f in data[s])

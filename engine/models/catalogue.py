@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from engine.core.errors import FileError, ModelNotFound
-from engine.core.files import models_folder
+from engine.core.files import models_folder, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import Value, converted
 
@@ -37,6 +37,16 @@ def folder_name(stem: str, digest: str) -> str:
 def is_complete(folder: Path) -> bool:
     """Whether a folder has a config and safetensors."""
     return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
+
+
+def check_published(file: Path, digest: str, install: str) -> None:
+    """Raise `ModelNotFound` with the command to `install` unless a file has this SHA-256."""
+    try:
+        found = sha256_of(file)
+    except OSError as error:
+        raise ModelNotFound(f"{file} cannot be read ({error.strerror}). Run: {install}.") from error
+    if found != digest:
+        raise ModelNotFound(f"{file} differs from the published file. Run: {install}.")
 
 
 @contextmanager

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
-
-from engine.core.errors import InputError, StorageError, first_line
-from engine.core.files import EMBEDDED, home, replace_file
+from engine.core.errors import InputError, first_line
+from engine.core.files import EMBEDDED, home, save_json
 from engine.core.hosts import Host, bare_address
 from engine.core.values import Value, decoded
 from engine.models.registry import SERVED, available_models, check_address, served_address, source_of
@@ -105,13 +103,7 @@ def choose_default(role: Role, name: str) -> None:
     check_address(name)
     stored, _ = read_defaults()
     chosen = Defaults.from_dict({**stored.to_dict(), role: name})
-    path = home() / FILE
-    try:
-        replace_file(path, msgspec.json.format(msgspec.json.encode(chosen), indent=1))
-    except OSError as error:
-        raise StorageError(
-            f"The default models cannot be saved in {path} ({first_line(error)}). Free space."
-        ) from error
+    save_json(home() / FILE, chosen, "The default models")
 
 
 def read_defaults() -> tuple[Defaults, str]:

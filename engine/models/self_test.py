@@ -5,7 +5,6 @@ Run once a model; the table stands in Settings and in every report that used the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.core.errors import GroundworkError, StorageError
-from engine.core.files import home, replace_file
+from engine.core.errors import GroundworkError
+from engine.core.files import home, save_json
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt, Segment, Value, decoded, sha256
@@ -237,14 +236,7 @@ def checks_of(model: Writer, watch: Watch | None = None) -> tuple[SelfTestCheck,
 
 def remember(model: Writer, checks: tuple[SelfTestCheck, ...]) -> None:
     """Keep a test, in place of an older one of the same model; `StorageError` where it cannot be written."""
-    path = _path(*identity(model))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, json.dumps([check.to_dict() for check in checks], indent=1).encode())
-    except OSError as error:
-        raise StorageError(
-            f"The self-test cannot be saved in {path.parent} ({error.strerror}). Free some disk space."
-        ) from error
+    save_json(_path(*identity(model)), checks, "The self-test")
 
 
 def remembered(name: str, revision: str, dtype: str) -> tuple[SelfTestCheck, ...] | None:

@@ -327,20 +327,20 @@ def _grid(part: Grid, y: int, body: list[str]) -> int:
     columns = len(part.heads) - 1
     each = max(34.0, min(62.0, (WIDTH - 2 * MARGIN) * 0.68 / max(1, columns)))
     first = WIDTH - MARGIN - each * columns
-    body += _word(part.heads[0], Span(text=part.heads[0]), MARGIN, y, _width(part.heads[0], SIZE_PX), SIZE_PX, True)
+    body += _label(part.heads[0], MARGIN, y, SIZE_PX, bold=True)
     for j, head in enumerate(part.heads[1:]):
-        body += _word(head, Span(text=head), first + j * each + 4, y, _width(head, SIZE_PX), SIZE_PX, True)
+        body += _label(head, first + j * each + 4, y, SIZE_PX, bold=True)
     y += LINE
     for name, cells in part.rows:
         lines = _cut(name, first - MARGIN - 10)
         for k, line in enumerate(lines):
-            body += _word(line, Span(text=line), MARGIN, y + k * LINE, _width(line, 11), 11, False)
+            body += _label(line, MARGIN, y + k * LINE)
         for j, cell in enumerate(cells):
             x = first + j * each
             box = {"x": f"{x:.1f}", "y": f"{y + 1}", "width": f"{each - 2:.1f}", "height": f"{LINE * len(lines) - 2}"}
             body.append(tag("rect", **box, fill=cell.colour, fill_opacity=f"{STRONGEST * min(1.0, cell.depth):.3f}"))
             size = min(11.0, 11.0 * (each - 8) / max(1.0, _width(cell.text, 11)))
-            body += _word(cell.text, Span(text=cell.text), x + 4, y, _width(cell.text, size), size, False)
+            body += _label(cell.text, x + 4, y, size)
         y += LINE * len(lines)
     return y
 
@@ -372,8 +372,8 @@ def _plot(part: Plot, y: int, body: list[str]) -> int:
     return round(at)
 
 
-def _label(text: str, x: float, y: float) -> Iterator[str]:
-    return _word(text, Span(text=text), x, round(y), _width(text, 11), 11, False)
+def _label(text: str, x: float, y: float, size: float = 11, *, bold: bool = False) -> Iterator[str]:
+    return _word(text, Span(text=text), x, round(y), _width(text, size), size, bold)
 
 
 _DRAW: dict[type, Callable[[Any, int, list[str]], int]] = {Paragraph: _paragraph, Grid: _grid, Plot: _plot}

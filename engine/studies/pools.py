@@ -26,10 +26,10 @@ from engine.cases.case_file import write_case_file
 from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, ServerError
 from engine.core.progress import Watch
 from engine.core.values import Value
-from engine.models.budget import Spent
 from engine.models.cluster import gpus_each, join
 from engine.models.memory import is_out_of_memory
 from engine.models.registry import SERVED
+from engine.models.server import Spent
 from engine.studies.catalogue import study_of
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example

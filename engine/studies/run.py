@@ -24,7 +24,7 @@ from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, InputErr
 from engine.core.files import replace_file
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
-from engine.models.budget import Spent
+from engine.models.server import Spent
 from engine.studies.plan import Plan, sampling
 from engine.studies.pools import Done, Lost, Outcome, Pool, Stopped
 from engine.studies.values import OUT_OF_MEMORY, Failure, Row, Unit

