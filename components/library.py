@@ -47,14 +47,14 @@ def _days(column: st.delta_generator.DeltaGenerator, key: str) -> dict[str, str]
 
 # In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them.
 WIDTHS = {
-    "question": 225,
-    "borne out": 75,
-    "unsupported": 90,
-    "citations": 70,
-    "review": 105,
-    "written by": 85,
-    "corpus": 95,
-    "changed": 80,
+    "question": 285,
+    "borne out": 68,
+    "unsupported": 85,
+    "citations": 65,
+    "review": 85,
+    "written by": 78,
+    "corpus": 80,
+    "changed": 79,
 }
 SHARES = {
     "borne out": "Share of sentences with claims that the sources bear out, by the last check",

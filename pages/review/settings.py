@@ -180,7 +180,7 @@ def machine() -> None:
         "hosts contacted": "; ".join(f"{h.address} when {h.when}" for h in (*hosts(), *default_hosts()))
         or "none by default",
     }
-    st.table(pd.DataFrame({"value": {key: plain(str(value)) for key, value in rows.items()}}))
+    st.table(pd.DataFrame({"value": {key: plain(str(value)) for key, value in rows.items()}}), hide_header=True)
     with st.expander("Versions"):
         st.json(package_versions())
 
