@@ -241,7 +241,7 @@ class Budget:
 
     @property
     def mine(self) -> Spent:
-        """What the current thread has spent so far."""
+        """The spending of the current thread so far."""
         spent: Spent = getattr(self._mine, "spent", Spent())
         return spent
 
