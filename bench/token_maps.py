@@ -164,7 +164,7 @@ def measure(model: HuggingFaceModel, case: Asked) -> dict[str, Any]:
     with model.hold() as module:
         embeddings = embed(module, inputs.row).requires_grad_(True)
         with torch.enable_grad():
-            logits = answer_logits(module, embeddings, inputs)
+            logits = answer_logits(module, embeddings, inputs)[0]
             totals = [target_values(logits, inputs.answer, target)[explained].sum() for target in TARGETS]
         for target, total in zip(TARGETS, totals, strict=True):
             (gradient,) = torch.autograd.grad(total, embeddings, retain_graph=target != TARGETS[-1])

@@ -235,8 +235,6 @@ def _token_rows_of(found: TokenMap, settings: Gradient) -> tuple[tuple[float, ..
     return tuple(own[token] for token in wanted) if set(wanted) <= own.keys() else ()
 
 
-# The attributions of passages that a case holds by one model, ready to be compared (agreement.py).
-
 ALONE = "each alone"
 
 

@@ -13,14 +13,12 @@ from engine.core.text import content_words
 from engine.core.values import Json, Passage, Prompt, Segment, Stamp, Value, decoded
 from engine.prompts import fill, system, templates_hash
 
-# Worked examples before the passages: two passages each, never of the question's own set (refinement, 3.3).
-
 FILE = Path(__file__).with_name("demonstrations.json")
 SHARED = 0.5  # share of a demonstration's question words in the question from which it counts as the same question
 
 
 class Demonstration(Value, frozen=True):
-    """A question with passages and a cited answer; `{n}` in the answer is the citation of passage n."""
+    """A worked example: a question with two passages and a cited answer; `{n}` there is the citation of passage n."""
 
     set: str
     question: str
@@ -48,7 +46,7 @@ def demonstrations() -> tuple[Demonstration, ...]:
 def choose(
     count: int, question: str, own_set: str | None = None, pool: tuple[Demonstration, ...] | None = None
 ) -> tuple[Demonstration, ...]:
-    """The first `count` that are of another set and ask another question; fewer where there are not as many."""
+    """The first `count` that are of another set (refinement, 3.3) and ask another question, where there are as many."""
     asked = set(content_words(question))
     others = []
     for known in pool or demonstrations():

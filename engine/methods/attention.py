@@ -37,30 +37,24 @@ def value_weighted_attention(
 def attention_rows(module: Any, inputs: Inputs) -> Floats:
     """Value-weighted attention of every answer token to every input, shape (tokens, inputs)."""
     import torch
+    from transformers import DynamicCache
 
-    rows = np.zeros((len(inputs.answer), len(inputs.row)))
+    rows, count = np.zeros((len(inputs.answer), len(inputs.row))), len(inputs.answer)
+    kinds = set(getattr(module.config.get_text_config(), "layer_types", None) or ())
+    plain = kinds <= {"full_attention", "sliding_attention"}
     device = module.get_input_embeddings().weight.device
     queries = torch.tensor([list(inputs.row[inputs.first :])], device=device)  # (1, tokens)
     with torch.no_grad(), eager_attention(module):
-        cache = _read(module, inputs.ids[: inputs.first], _empty_cache(module), device)
-        for step in _steps(module, queries.shape[1]):
+        # A cache of its own keeps every key, also where a layer's window is shorter; None is the model's own kind.
+        cache = _read(module, inputs.ids[: inputs.first], DynamicCache() if plain else None, device)
+        # One by one where a layer keeps a running state instead of keys and values.
+        size = count if plain else 1
+        for step in (slice(i, i + size) for i in range(0, count, size)):
             out = module(input_ids=queries[:, step], past_key_values=cache, use_cache=True, output_attentions=True)
             cache = out.past_key_values
             weighted = _weighted(out.attentions, cache)
             rows[step, : weighted.shape[1]] = weighted
     return rows
-
-
-def _only_attention(module: Any) -> bool:
-    kinds = set(getattr(module.config.get_text_config(), "layer_types", None) or ())
-    return kinds <= {"full_attention", "sliding_attention"}
-
-
-def _empty_cache(module: Any) -> Any:
-    """A cache that keeps every key, also where a layer's window is shorter; None = the model's own kind."""
-    from transformers import DynamicCache
-
-    return DynamicCache() if _only_attention(module) else None
 
 
 def _read(module: Any, ids: Sequence[int], cache: Any, device: Any) -> Any:
@@ -74,11 +68,6 @@ def _read(module: Any, ids: Sequence[int], cache: Any, device: Any) -> Any:
     row = torch.tensor([list(ids)], device=device)
     last = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
     return module(input_ids=row, past_key_values=cache, use_cache=True, **last).past_key_values
-
-
-def _steps(module: Any, count: int) -> list[slice]:
-    """All positions at once; one by one where a layer keeps a running state instead of keys and values."""
-    return [slice(0, count)] if _only_attention(module) else [slice(i, i + 1) for i in range(count)]
 
 
 def _weighted(attentions: Sequence[Any], cache: Any) -> Floats:

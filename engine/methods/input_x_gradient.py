@@ -185,7 +185,7 @@ def _backwards(
 
     embeddings = embed(module, inputs.row).requires_grad_(True)
     with torch.enable_grad():
-        logits = answer_logits(module, embeddings, inputs)  # (tokens, vocabulary)
+        logits = answer_logits(module, embeddings, inputs)[0]  # (tokens, vocabulary)
         values = target_values(logits, inputs.answer, target)  # (tokens,)
     if not torch.isfinite(values).all():
         raise AttributionError("The model gave logits that are not finite. Load it in float32 or bfloat16.")
@@ -225,12 +225,7 @@ def embed(module: Any, ids: Sequence[int]) -> torch.Tensor:
 
 
 def answer_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """Logits of the positions that predict the answer, float32, shape (tokens, vocabulary)."""
-    return batch_logits(module, embeddings, inputs)[0]
-
-
-def batch_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """The same for rows of embeddings, shape (rows, tokens, vocabulary)."""
+    """Logits of the positions that predict the answer, float32, shape (rows of embeddings, tokens, vocabulary)."""
     from engine.models.scoring import takes_logits_to_keep
 
     keep = {"logits_to_keep": len(inputs.answer)} if takes_logits_to_keep(module) else {}

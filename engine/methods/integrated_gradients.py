@@ -20,7 +20,7 @@ from engine.methods.input_x_gradient import (
     Relevance,
     Rows,
     Target,
-    batch_logits,
+    answer_logits,
     embed,
     relevance_by,
     target_values,
@@ -67,7 +67,7 @@ def _integrate(
     index = torch.as_tensor(positions)
 
     def total(embeddings: torch.Tensor) -> torch.Tensor:
-        values = target_values(batch_logits(module, embeddings, inputs), inputs.answer, target)
+        values = target_values(answer_logits(module, embeddings, inputs), inputs.answer, target)
         return values[:, index.to(values.device)].sum(-1)
 
     embeddings = embed(module, inputs.row)

@@ -238,8 +238,6 @@ def full(fact: str, change: Replacement, sentence: str) -> bool:
     return len(kept) >= max(FULL, len(said) / 2) and not missing(change.new, sentence)
 
 
-# Is a replacement pinned: what stands beside it in the sentence is what stands beside it in the fact.
-
 _PART = re.compile(r"[;,:]\s|\s(?:and|while|but|whereas|not)\s")
 MOST = 0.75  # share of a name's words from which the name is held
 

@@ -219,8 +219,6 @@ METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
 }
 
 
-# The questions that check an answer, by a language model over the whole text (appendix C.2).
-
 Kind = Literal["check_questions", "yes_no_questions"]
 _OPEN = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how)\b", re.IGNORECASE)
 _MOST = 24  # questions that are read from a reply
@@ -229,7 +227,7 @@ _MOST = 24  # questions that are read from a reply
 def ask_questions(
     kind: Kind, text: str, writer: Writer, watch: Watch | None = None, demonstrations: int = 0
 ) -> tuple[tuple[str, ...], Exchange]:
-    """The questions about `text` in the model's order, each once, and the exchange; none where the reply holds none."""
+    """The questions about `text` in the model's order, each once, and the exchange; none where it holds none (C.2)."""
     prompt = with_examples(kind, ask(kind, text=text), demonstrations)
     yes_no = kind == "yes_no_questions"
     found, exchange = asked(

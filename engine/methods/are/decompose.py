@@ -24,8 +24,6 @@ from engine.models.protocols import Writer
 from engine.models.replies import lines
 from engine.prompts import ask, with_examples
 
-# Clauses by rules: sentences, cut again where a second clause has its own subject and verb.
-
 Span = tuple[int, int]
 _NUMBER = r"(?:cite_)?\d{1,4}"
 MARKER = re.compile(  # between numbers something has to stand: what may be empty makes a long run of digits hang
@@ -35,7 +33,9 @@ _SHORTEST = 3  # words on either side of a cut
 
 
 def clause_spans(text: str) -> tuple[Span, ...]:
-    """[start, end) of the clauses of `text`, in order, not overlapping, without white space at their ends.
+    """[start, end) of the clauses of `text`, in order, not overlapping, without white space at their ends, by rules.
+
+    Sentences, cut again where a second clause has its own subject and verb.
 
     >>> [text[a:b] for text in ["Ice melts at 0 °C; it boils at 100 °C."] for a, b in clause_spans(text)]
     ['Ice melts at 0 °C', 'it boils at 100 °C.']

@@ -193,14 +193,12 @@ def months(text: str) -> list[tuple[int, int, str]]:
     return [(m.start(), m.end(), m.group()) for m in _MONTH.finditer(text)]
 
 
-# Which number of the evidence a number of the claim speaks of: of its kind, in like words, near in value.
-
 LONG = 4  # digits from which a number is known again in another order
 _SPELLED_TO = 12  # numbers up to it are written in words or digits
 
 
 def rival(mine: Quantity, theirs: list[Quantity]) -> list[Quantity]:
-    """The numbers of the evidence that could be the one `mine` speaks of, most likely first."""
+    """The numbers of its kind that could be the one `mine` speaks of, most likely (like words, near value) first."""
     kin = ({"", "ordinal"}, {"", "%"}, {"", "money"})
     alike = [q for q in theirs if q.unit == mine.unit or any({q.unit, mine.unit} <= pair for pair in kin)]
     alike = [

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from engine.core.errors import PromptTooLong
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.settings import Decoding
 from engine.core.values import Hit, Passage, Prompt
 from engine.methods.raise_.steps import (
@@ -76,14 +76,15 @@ def known_calls(earlier: Solution, model: Writer, decoding: Decoding) -> dict[st
     return {asked.prompt.text: asked for asked in earlier.calls}
 
 
-def solve(problem: Problem, method: ReasoningMethod, means: Means, watch: Watch | None = None) -> Solution:
-    """Run a method; raises what the model or the search raises. The last of `solutions`."""
-    return last(solutions(problem, method, means, watch or Watch()))
+def solutions(
+    problem: Problem, method: ReasoningMethod, means: Means, watch: Watch | None = None
+) -> Iterator[Solution]:
+    """The run as it grows, one value after every call and every search; the last one is finished.
 
-
-def solutions(problem: Problem, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:
-    """The run as it grows, one value after every call and every search; the last one is finished."""
+    Raises what the model or the search raises.
+    """
     require(means.model, "generate")
+    watch = watch or Watch()
     start = Solution(
         method=method.name,
         model=means.model.name,
@@ -94,6 +95,9 @@ def solutions(problem: Problem, method: ReasoningMethod, means: Means, watch: Wa
         threshold=means.threshold if method.thresholded else None,
     )
     return _by_steps(start, method, means, watch) if method.decomposed else _directly(start, method, means, watch)
+
+
+solve = whole(solutions)
 
 
 def _by_steps(solution: Solution, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:

@@ -220,8 +220,6 @@ def _file() -> Path:
     return home() / "thresholds.json"
 
 
-# What a run found of the gold: before T (every hit) and after it (what the model was given), over all its steps.
-
 PRIMER = "science-primer"
 
 

@@ -23,13 +23,11 @@ from engine.methods.subject import answer_for, banner, markers_stamped
 from engine.models.embedder import load_embedder
 from engine.models.protocols import LanguageModel, Writer, require
 
-# One token limit for all conditions: the truncation confound (grounded refinement, section 4.5.2).
-
 BY_STYLE = {"alce": 512, "garage": 1024}  # grounded refinement, section 3.6
 
 
 def asked_limit(settings: Settings) -> int:
-    """Tokens that a condition may write: as set, else the citation style's."""
+    """Tokens that every condition may write (section 4.5.2, the truncation confound): as set, else the style's."""
     return settings.refinement.max_new_tokens or BY_STYLE[settings.prompting.citations]
 
 
@@ -147,8 +145,6 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
         )
     return replace(conditions, decoding=changed(decoding, max_new_tokens=limit)), tuple(notes)
 
-
-# A random stream for each condition, and a limit that a small writer's second pass cannot run away under.
 
 MORE_TOKENS = 32  # beside the multiple of A's length: a citation or two for a draft of one short sentence
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec.structs import asdict
+
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Attribution, Json, Prompt, Stamp, Value
 
@@ -35,17 +37,8 @@ class Cost(Value, frozen=True):
 
     def __add__(self, other: Cost) -> Cost:
         """The sum; unknown if either is."""
-        return Cost(
-            forwards=_sum(self.forwards, other.forwards),
-            backwards=self.backwards + other.backwards,
-            tokens=_sum(self.tokens, other.tokens),
-            written=self.written + other.written,
-            seconds=self.seconds + other.seconds,
-        )
-
-
-def _sum(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second
+        pairs = {name: (value, getattr(other, name)) for name, value in asdict(self).items()}
+        return Cost.from_dict({name: None if None in pair else sum(pair) for name, pair in pairs.items()})
 
 
 class Trigger(Value, frozen=True):

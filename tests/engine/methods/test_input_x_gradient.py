@@ -167,7 +167,7 @@ def test_the_gradient_norm_is_the_squared_length_of_each_gradient():
     found = input_x_gradient(model, prompt, answer, form="norm", target="log_probability")
     inputs = inputs_of(model, prompt, answer)
     embeddings = embed(model.module, inputs.row).requires_grad_(True)
-    logits = answer_logits(model.module, embeddings, inputs)
+    logits = answer_logits(model.module, embeddings, inputs)[0]
     total = target_values(logits, inputs.answer, "log_probability")[torch.as_tensor(content_mask(answer))].sum()
     (gradient,) = torch.autograd.grad(total, embeddings)
     assert np.array(found.by_span[0]) == pytest.approx(gradient[0].square().sum(-1).numpy(), rel=1e-4, abs=1e-9)
