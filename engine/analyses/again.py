@@ -77,9 +77,6 @@ class Repeating:
         reply = waiting.pop(0)
         tokens = tuple(Token(id=i, start=start, end=end) for i, start, end in reply.tokens)
         answer = Answer(text=reply.text, tokens=tokens, refused=reply.refused, finished=reply.finished)
-        return self._scored(prompt, answer)
-
-    def _scored(self, prompt: Prompt, answer: Answer) -> Answer:
         if self._model is None or not self.can.score or not answer.tokens:
             return answer
         model: LanguageModel = self._model  # type: ignore[assignment]

@@ -53,7 +53,7 @@ class Method:
     explain: Callable[..., Relevance] | None = None
 
 
-def _of_passages(score: Callable[..., Attribution]) -> Attribute:
+def _of_sources(name: str, score: Callable[..., Attribution], about: str) -> Method:
     """A method that leaves passages out, with its stretches and watch by place."""
 
     def attribute(
@@ -61,7 +61,7 @@ def _of_passages(score: Callable[..., Attribution]) -> Attribute:
     ) -> Attribution:
         return score(model, prompt, answer, spans=spans, watch=watch)
 
-    return attribute
+    return Method(name, attribute, "nats", "score", about)
 
 
 def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
@@ -97,26 +97,14 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
     down = partial(_hierarchical, settings.occlusion)
     twice = partial(both_ways.both_ways, count_citation_markers=counted)
     return (
-        Method(
-            "occlusion",
-            _of_passages(left_out),
-            "nats",
-            "score",
-            "Drop in the answer's log-probability without the passage.",
-        ),
-        Method(
+        _of_sources("occlusion", left_out, "Drop in the answer's log-probability without the passage."),
+        _of_sources(
             both_ways.METHOD,
-            _of_passages(twice),
-            "nats",
-            "score",
+            twice,
             "Gain of each word by the passage, next to the others and alone: its likely source.",
         ),
-        Method(
-            hierarchy.METHOD,
-            _of_passages(down),
-            "nats",
-            "score",
-            "Occlusion for many passages: blocks first, then the passages of those that matter.",
+        _of_sources(
+            hierarchy.METHOD, down, "Occlusion for many passages: blocks first, then the passages of those that matter."
         ),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
         _of_tokens(GRADIENT_NORM, norm, squared, "How strongly the answer reacts to every input token."),

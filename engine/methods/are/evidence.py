@@ -149,7 +149,7 @@ def _case_evidence(
         pooled = sorted(set().union(*found), key=lambda i: (-best[fact][i], i))[:most]
         cites = (number - 1 for number in named if 0 < number <= len(sources.case))
         order = sorted({*pooled, *cites}, key=lambda i: (-best[fact][i], i))
-        result.append(tuple(_from_case(sources.case[i], i + 1, float(best[fact][i]), _places(i, found)) for i in order))
+        result.append(tuple(_evidence(sources.case[i], float(best[fact][i]), _places(i, found), i + 1) for i in order))
     return result
 
 
@@ -167,10 +167,10 @@ def _places(one: object, found: Sequence[Container[object]]) -> tuple[int, ...]:
     return tuple(place for place, some in enumerate(found) if one in some)
 
 
-def _from_case(passage: Passage, number: int, score: float, found_by: tuple[int, ...]) -> Evidence:
+def _evidence(passage: Passage, score: float, found_by: tuple[int, ...], number: int | None = None) -> Evidence:
     return Evidence(
         text=unwrapped(passage.text),
-        source="case",
+        source="case" if number else "corpus",
         passage=passage.id,
         document=passage.document,
         title=passage.title,
@@ -208,9 +208,7 @@ def _reranked(
         vectors = embed_passages(embedder, [hit.passage.text for hit in hits])
         scores = [float(v) for v in vectors @ embedder.embed([fact])[0]]
     order = sorted(range(len(hits)), key=lambda i: -scores[i])[:most]
-    places = [_places(hit.passage.id, found) for hit in hits]
-    result = [_from_case(hits[i].passage, 0, scores[i], places[i]) for i in order]
-    return tuple(replace(one, source="corpus", number=None) for one in result)
+    return tuple(_evidence(hits[i].passage, scores[i], _places(hits[i].passage.id, found)) for i in order)
 
 
 # Fact expansion (ARE, section 4.3, appendices A.3 and B): two search phrases for a fact that nothing settled.

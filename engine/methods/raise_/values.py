@@ -272,11 +272,11 @@ class ReasoningMethod:
 
     name: str
     label: str
-    decomposed: bool
-    searches: Searched | None
-    thresholded: bool
-    principled: bool
     said: str
+    searches: Searched | None = None
+    decomposed: bool = True
+    thresholded: bool = False
+    principled: bool = False
 
     def calls(self, subquestions: int) -> int:
         """Model calls of a run with that many sub-questions."""
@@ -287,23 +287,24 @@ class ReasoningMethod:
 WRITTEN: tuple[Searched, ...] = ("logical query", "principle", "hypothetical answer")
 METHODS = (
     ReasoningMethod(
-        "raise", "RAISE", True, "logical query", True, False, "one logical query per step; drops passages below T"
+        "raise", "RAISE", "one logical query per step; drops passages below T", "logical query", thresholded=True
     ),
+    ReasoningMethod("raise-without-t", "RAISE without T", "RAISE that drops nothing", "logical query"),
     ReasoningMethod(
-        "raise-without-t", "RAISE without T", True, "logical query", False, False, "RAISE that drops nothing"
+        "raise-direct",
+        "RAISE-Direct",
+        "one logical query, no steps",
+        "logical query",
+        decomposed=False,
+        thresholded=True,
     ),
-    ReasoningMethod("raise-direct", "RAISE-Direct", False, "logical query", True, False, "one logical query, no steps"),
-    ReasoningMethod("cot", "CoT", False, None, False, False, "step by step in one call"),
-    ReasoningMethod("cot-rag", "CoT+RAG", False, "problem", False, False, "CoT with what the problem itself finds"),
-    ReasoningMethod("least-to-most", "Least-to-Most", True, None, False, False, "sub-questions in order, no search"),
-    ReasoningMethod(
-        "step-back", "Step-Back", True, None, False, True, "the principle of each sub-question first, no search"
-    ),
-    ReasoningMethod(
-        "least-to-most-rag", "Least-to-Most+RAG", True, "sub-question", False, False, "searches the sub-question"
-    ),
-    ReasoningMethod("step-back-rag", "Step-Back+RAG", True, "principle", False, False, "searches the principle"),
-    ReasoningMethod("hyde", "HyDE", True, "hypothetical answer", False, False, "searches a hypothetical answer"),
+    ReasoningMethod("cot", "CoT", "step by step in one call", decomposed=False),
+    ReasoningMethod("cot-rag", "CoT+RAG", "CoT with what the problem itself finds", "problem", decomposed=False),
+    ReasoningMethod("least-to-most", "Least-to-Most", "sub-questions in order, no search"),
+    ReasoningMethod("step-back", "Step-Back", "the principle of each sub-question first, no search", principled=True),
+    ReasoningMethod("least-to-most-rag", "Least-to-Most+RAG", "searches the sub-question", "sub-question"),
+    ReasoningMethod("step-back-rag", "Step-Back+RAG", "searches the principle", "principle"),
+    ReasoningMethod("hyde", "HyDE", "searches a hypothetical answer", "hypothetical answer"),
 )
 BASELINES = tuple(method for method in METHODS if method.name != "raise")
 
