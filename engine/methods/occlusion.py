@@ -322,45 +322,35 @@ def occluding(
     counted = settings.count_citation_markers
     asked = ask(model.encode(prompt), answer, spans, sources, removed, count_citation_markers=counted)
     with count_forwards(model) as count:
+
+        def measured(result: Attribution) -> Attribution:
+            return replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
+
         if len(asked.groups) > settings.max_sources:
-            grown = iter((_approximate(method, model, asked, settings.seed, watch),))
-        else:
-            texts = placebos[: settings.placebos] if floors else ()
-            grown = _exact(method, model, prompt, asked, texts, settings, watch, alone=alone, floors=floors)
-        for result in grown:
-            yield replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
+            yield measured(_approximate(method, model, asked, settings.seed, watch))
+            return
+        texts = placebos[: settings.placebos] if floors else ()
+        extra = [model.encode(changed) for changed in placebo_prompts(prompt, texts, settings.seed)]
+        for rows in score_rows(model, asked, extra, alone=alone, watch=watch):
+            if not rows.whole:
+                yield measured(attribution_of(model.name, method, asked, rows))
+        found = floors_of(model, asked, rows) if floors else NO_FLOORS
+        result = attribution_of(model.name, method, asked, rows, found)
+        notes = []
+        if texts and len(rows.placebos) < settings.placebos:
+            notes.append(
+                f"The placebo floor uses {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
+            )
+        dtype = getattr(model, "dtype", "float32")
+        if result.numerical_floor == 0.0 and dtype != "float32":
+            notes.append(
+                f"The floor shows no rounding, but {model.name} computes in {dtype}: differences of a few tenths of a "
+                "nat may be rounding."
+            )
+        yield measured(replace(result, notes=(*result.notes, *notes)))
 
 
 occlusion = whole(occluding)
-
-
-def _exact(
-    method: str,
-    model: LanguageModel,
-    prompt: Prompt,
-    asked: OcclusionTask,
-    placebos: Sequence[str],
-    settings: Occlusion,
-    watch: Watch | None,
-    *,
-    alone: bool,
-    floors: bool,
-) -> Iterator[Attribution]:
-    extra = [model.encode(changed) for changed in placebo_prompts(prompt, placebos, settings.seed)]
-    for rows in score_rows(model, asked, extra, alone=alone, watch=watch):
-        if not rows.whole:
-            yield attribution_of(model.name, method, asked, rows)
-    notes = []
-    result = attribution_of(model.name, method, asked, rows, floors_of(model, asked, rows) if floors else NO_FLOORS)
-    if placebos and len(rows.placebos) < settings.placebos:
-        notes.append(f"The placebo floor uses {len(rows.placebos)} unrelated passages instead of {settings.placebos}.")
-    dtype = getattr(model, "dtype", "float32")
-    if result.numerical_floor == 0.0 and dtype != "float32":
-        notes.append(
-            f"The floor shows no rounding, but {model.name} computes in {dtype}: differences of a few tenths of a nat "
-            "may be rounding."
-        )
-    yield replace(result, notes=(*result.notes, *notes))
 
 
 def _approximate(
