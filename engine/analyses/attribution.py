@@ -47,11 +47,6 @@ def placebos_for(case: Case, pool: Iterable[Passage], count: int, seed: int) -> 
     return tuple(others[i] for i in order)
 
 
-def with_notes(found: Attribution, notes: tuple[str, ...]) -> Attribution:
-    """The result with what must be read with it first."""
-    return replace(found, notes=(*notes, *found.notes))
-
-
 def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterator[Analysis]:
     """Any registered method over the case's passages, for those stretches of the answer."""
     model, settings, watch = context.tools.scorer(options.model), context.settings, context.watch
@@ -63,7 +58,7 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
     else:
         found = own.attribute(model, prompt, answer, asked, watch)
     extra = {"gradient": settings.gradient.to_dict()}
-    yield analysis_of(case, model, settings, method, with_notes(found, notes), extra)
+    yield analysis_of(case, model, settings, method, replace(found, notes=(*notes, *found.notes)), extra)
 
 
 def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
@@ -110,7 +105,7 @@ def attribution_section(case: Case, found: Sequence[Attribution]) -> list[Block]
     return [Section(one.method, tuple(attribution_blocks(case, one)), level=4) for one in found]
 
 
-def attribution_blocks(case: Case, attribution: Attribution) -> list[Block]:
+def attribution_blocks(case: Case, attribution: Attribution, review: Review | None = None) -> list[Block]:
     """Cost and floors, tables of sources by spans, the answer's tokens by source."""
     blocks: list[Block] = [Facts(_facts(attribution)), *notices(attribution.notes)]
     tables = [
@@ -326,18 +321,13 @@ def _method_again(case: Case, analysis: Analysis, model: LanguageModel, context:
     return Outcome(values=values, floors=floors)
 
 
-def attributed(case: Case, found: Attribution, review: Review) -> list[Block]:
-    """The blocks of a kind whose result is one attribution."""
-    return attribution_blocks(case, found)
-
-
 def method_kind(method: registry.Method) -> Kind[Attribution]:
     """A registered method as a kind of analysis."""
     return Kind(
         name=method.name,
         title=method.name[:1].upper() + method.name[1:],
         result=Attribution,
-        blocks=attributed,
+        blocks=attribution_blocks,
         options=Spans,
         run=partial(_run, method.name),
         cost=lambda case, options, settings: method.about,

@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import attributed, floors, of_the_stamp, placebos, placebos_of, with_notes
+from engine.analyses.attribution import attribution_blocks, floors, of_the_stamp, placebos, placebos_of
 from engine.analyses.floors import drop_floor, token_floor
 from engine.analyses.kind import OCCLUSION, SENTENCES, SETS, ByModel, Floor, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
@@ -147,7 +147,7 @@ def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settin
     tokens = tuple((token.start, token.end) for token in answer.tokens)
     content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
     details = replace(found.details, tokens=tokens, content=tuple(content.tolist()))
-    return with_notes(replace(found, details=details), notes)
+    return replace(found, details=details, notes=(*notes, *found.notes))
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
@@ -208,7 +208,7 @@ PASSAGES: Kind[Attribution] = Kind(
     name=OCCLUSION,
     title="Occlusion: without each passage",
     result=Attribution,
-    blocks=attributed,
+    blocks=attribution_blocks,
     options=OcclusionOptions,
     run=_run,
     cost=partial(_cost, OCCLUSION),
@@ -233,7 +233,7 @@ REGENERATED: Kind[Attribution] = Kind(
     name=REGENERATION,
     title="Occlusion by regeneration: the answer written again without each passage",
     result=Attribution,
-    blocks=attributed,
+    blocks=attribution_blocks,
     run=_run_regenerated,
     cost=lambda case, options, settings: f"{len(case.passages) + 2 + PLACEBOS} answers to write",
     terms=("regeneration",),

@@ -47,7 +47,10 @@ def anchored_edit(
     texts = [apply(fact, [change]) for change in candidates]
     before, *judged = verifier.judge([(text, sentence) for text in (fact, *texts)], watch)
     worths = [
-        _worth(one) + KIND * change.weight + PINNED * _known(fact, change, sentence, others)
+        one.scores["supportive"]
+        - one.scores["editing_required"] / 2
+        + KIND * change.weight
+        + PINNED * (pinned(fact, change, sentence) or miscopied(fact, change, others))
         for one, change in zip(judged, candidates, strict=True)
     ]
     best = max(range(len(worths)), key=worths.__getitem__)
@@ -164,14 +167,6 @@ def _days(text: str) -> set[tuple[str, str]]:
 
 def _values(text: str) -> set[tuple[float, bool]]:
     return {(quantity.value, quantity.unit == "day") for quantity in quantities(text)}
-
-
-def _worth(judged: Judged) -> float:
-    return judged.scores["supportive"] - judged.scores["editing_required"] / 2
-
-
-def _known(fact: str, change: Replacement, sentence: str, others: Others) -> bool:
-    return pinned(fact, change, sentence) or miscopied(fact, change, others)
 
 
 def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:

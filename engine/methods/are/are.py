@@ -53,23 +53,18 @@ def checking(task: Task, watch: Watch | None = None) -> Iterator[AreRecord]:
             yield _unfinished(task, found, records, started)
         if not worked:
             break
-    yield _record(task, found, records, started, watch)
-
-
-check_answer = whole(checking)
-
-
-def _record(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float, watch: Watch) -> AreRecord:
-    """Place the edits, compare clauses with their evidence, and compute the attribution report."""
     watch.step("edits into clauses")
     checked = found.text or task.answer
-    edits = hold_clauses(found, records, proposals(checked, found, records), task.tools.verifier, watch)
+    edits = hold_clauses(found, records, proposals(checked, found, records), tools.verifier, watch)
     edits = [*edits, *offered(checked, found, records, len(edits) + 1)]
     text = revised(checked, edits)
     watch.step("report")
-    report = attribution_report(task.answer, text, found, records, edits, task.tools.verifier, watch)
+    report = attribution_report(task.answer, text, found, records, edits, tools.verifier, watch)
     bare = _unfinished(task, found, records, started)
-    return replace(bare, revised=text, edits=tuple(edits), report=report, finished=True)
+    yield replace(bare, revised=text, edits=tuple(edits), report=report, finished=True)
+
+
+check_answer = whole(checking)
 
 
 def _unfinished(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float) -> AreRecord:

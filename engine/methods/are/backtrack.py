@@ -16,7 +16,7 @@ from engine.answer.citations import cited_sentences
 from engine.core.progress import Watch
 from engine.methods.are.decompose import blanked, plain
 from engine.methods.are.values import Change, Clause, Decomposition, Evidence, Fact, FactRecord, Placed
-from engine.models.protocols import Entailment, Judged
+from engine.models.protocols import Entailment
 
 
 def place(change: Change, fact: Fact, clause: Clause, answer: str) -> tuple[int, int] | None:
@@ -168,16 +168,13 @@ def hold_clauses(
     failing = {
         fact
         for fact, before, after in zip(by_fact, judged[::2], judged[1::2], strict=True)
-        if after.verdict == "editing_required" != before.verdict and _contradicted(after) > _contradicted(before)
+        if after.verdict == "editing_required" != before.verdict
+        and after.scores["editing_required"] > before.scores["editing_required"]
     }
     return [
         _suggestion(e, "with this edit the whole clause disagrees with its evidence") if e.fact in failing else e
         for e in edits
     ]
-
-
-def _contradicted(judged: Judged) -> float:
-    return judged.scores["editing_required"]
 
 
 def edited(clause: Clause, edits: Sequence[Placed]) -> str:
