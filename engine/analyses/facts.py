@@ -197,7 +197,9 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[str, ...]:
     for place, check in enumerate(done.checks):
         seen = done.considered[check.evidence]
         decides = ", decides" if place == done.decided else ""
-        said.append(f"{source_of(seen)}: {check.ruling.verdict.replace('_', ' ')}{_sure(check.ruling.scores)}{decides}")
+        scores = ", ".join(f"{one.replace('_', ' ')} {value:.2f}" for one, value in check.ruling.scores.items())
+        sure = f" ({scores})" if scores else ""
+        said.append(f"{source_of(seen)}: {check.ruling.verdict.replace('_', ' ')}{sure}{decides}")
     edit = f"{done.edit.before} becomes {done.edit.after}" if done.edit else ""
     searched = " | ".join(
         f"{query}: {', '.join(map(source_of, done.found_with(place))) or 'nothing'}"
@@ -209,11 +211,6 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[str, ...]:
 def source_of(one: Evidence) -> str:
     """Where evidence comes from: its number in the case, or its title in the corpus."""
     return f"passage {one.number}" if one.number is not None else f"corpus: {one.title or one.document}"
-
-
-def _sure(scores: dict[str, float]) -> str:
-    listed = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in scores.items())
-    return f" ({listed})" if listed else ""
 
 
 def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:

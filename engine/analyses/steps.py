@@ -330,11 +330,7 @@ def _cost(case: Case, options: StepsOptions, settings: Settings) -> str:
     return calls if low == high else f"{low} to {high} calls of the model for 2 to 5 sub-questions"
 
 
-def _stopped(analysis: Analysis) -> Analysis:
-    return replace(analysis, result=replace(KIND.read(analysis), state="stopped"))
-
-
-KIND = Kind(
+KIND: Kind[Solution] = Kind(
     name=STEPS,
     title="Step by step",
     result=Solution,
@@ -346,6 +342,6 @@ KIND = Kind(
     again=Again(_again, _given, lambda result: less(result, LEFT_OUT)),
     keeps_each=True,
     entered=lambda case, analysis: answered(added(case, analysis), analysis),
-    stopped=_stopped,
+    stopped=lambda analysis: replace(analysis, result=replace(KIND.read(analysis), state="stopped")),
     scores_answer=False,
 )

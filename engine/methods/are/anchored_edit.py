@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -24,7 +23,7 @@ from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.methods.are.event_order import against, turned
 from engine.methods.are.gaps import missing
 from engine.methods.are.names import in_full, may_replace, names
-from engine.methods.are.quantities import CURRENCIES, Quantity, dates, in_other_order, months, quantities
+from engine.methods.are.quantities import CURRENCIES, dates, in_other_order, months, quantities
 from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Change, Edit, Evidence, Ruling
 from engine.models.protocols import Entailment, Judged
@@ -109,16 +108,12 @@ def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> li
     """
     sentence, named = (evidence.text[start : anchor.end] for start in (anchor.start, anchor.named))
     whole = f"{evidence.title}\n{evidence.text}"
-    found = [*_order(fact, evidence.text, others.dated), *replacements(fact, sentence, anchored=True)]
+    found = replacements(fact, sentence, anchored=True)
+    if order := against(fact, evidence.text, others.dated):  # the word that states the opposite order of two events
+        found.insert(0, Replacement(order.start, order.end, turned(fact, order), ORDER, 1.0))
     if named != sentence:
         found += [change for change in replacements(fact, named, anchored=True) if change.kind == "name"]
     return [change for change in found if _fits(fact, change, whole, others, anchor)][:CANDIDATES]
-
-
-def _order(fact: str, passage: str, dated: Sequence[str]) -> list[Replacement]:
-    """The word that states the opposite order of two events."""
-    order = against(fact, passage, dated)
-    return [Replacement(order.start, order.end, turned(fact, order), ORDER, 1.0)] if order else []
 
 
 def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: Anchor) -> bool:
@@ -250,7 +245,9 @@ def pinned(fact: str, change: Replacement, sentence: str) -> bool:
         return False
     part, rest = parts[0], f"{fact[: change.start]} {fact[change.end :]}"
     kept = [q for q in quantities(rest) if q.unit != "year"]
-    mine, others = _apart(quantities(part), kept)
+    told = quantities(part)
+    mine = [q for q in told if any(math.isclose(q.value, k.value, rel_tol=1e-6) for k in kept)]
+    others = [q for q in told if q not in mine]
     if change.kind == "name":
         return bool(mine) and {name for _, _, name in names(part)} - {change.new} <= {n for _, _, n in names(fact)}
     beside = mine or any(stems(name) <= stems(part) for _, _, name in names(rest) if name not in CURRENCIES)
@@ -262,9 +259,3 @@ def held(lacking: set[str], fact: str) -> bool:
     found = [stems(name) for _, _, name in names(fact)]
     gone = {word for name in lacking for word in stems(name)}
     return all(any(one in name and len(name - gone) >= MOST * len(name) for name in found) for one in gone)
-
-
-def _apart(found: list[Quantity], kept: list[Quantity]) -> tuple[list[Quantity], list[Quantity]]:
-    """The numbers that are among `kept`, and the rest."""
-    mine = [q for q in found if any(math.isclose(q.value, k.value, rel_tol=1e-6) for k in kept)]
-    return mine, [q for q in found if q not in mine]

@@ -81,7 +81,8 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
             )
             if not any((p.start, p.end, p.new, p.status) == (start, end, new, placed.status) for p in result):
                 result.append(placed)
-    return _numbered(_without_overlaps(result))
+    ordered = sorted(_without_overlaps(result), key=lambda e: (e.start, e.end))
+    return [replace(edit, id=str(number)) for number, edit in enumerate(ordered, start=1)]
 
 
 def _new_text(change: Change, start: int, end: int) -> str:
@@ -108,11 +109,6 @@ def _without_overlaps(found: list[Placed]) -> list[Placed]:
 def _suggestion(edit: Placed, why: str) -> Placed:
     """The edit as one that is shown and not put in."""
     return replace(edit, status="suggestion", why=f"{edit.why}; {why}") if edit.status == "placed" else edit
-
-
-def _numbered(found: list[Placed]) -> list[Placed]:
-    ordered = sorted(found, key=lambda e: (e.start, e.end))
-    return [replace(edit, id=str(number)) for number, edit in enumerate(ordered, start=1)]
 
 
 def clause_evidence(records: Sequence[FactRecord], clause: int) -> tuple[Evidence, ...]:

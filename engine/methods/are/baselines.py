@@ -188,7 +188,8 @@ def _aggregated(
     texts = [plain(clause.text) for clause in decompose(revised_answer).clauses]
     if not texts or len(texts) != len(run.found.clauses):
         return None
-    joined = [_joined(found, clauses, number) for number in range(len(texts))]
+    said = [(one.text, clause) for one, clause in zip(found, clauses, strict=True) if one is not None]
+    joined = ["\n".join(dict.fromkeys(text for text, of in said if of == number)) for number in range(len(texts))]
     paired = entailment_matrix(joined, texts, run.task.tools.verifier, {}, run.watch)
     precision = float((np.diag(paired) > ENTAILED).mean())
     return _measures(run, attribution_recall(paired), precision, revised_answer)
@@ -200,11 +201,6 @@ def _unpaired(
     """Measures of `text`, whose clauses these are; what was asked already is in `known`."""
     matrix = entailment_matrix(evidence, clauses, run.task.tools.verifier, known, run.watch)
     return _measures(run, attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED), text)
-
-
-def _joined(found: Sequence[Evidence | None], clauses: Sequence[int], number: int) -> str:
-    texts = [one.text for one, clause in zip(found, clauses, strict=True) if one is not None and clause == number]
-    return "\n".join(dict.fromkeys(texts))
 
 
 def _measures(run: _Run, recall: float, precision: float, revised_answer: str) -> Measures:

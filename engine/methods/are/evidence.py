@@ -88,7 +88,10 @@ def find_evidence(
     found = _searched(facts, queries, sources.collection, Retrieval(k=settings.passages, mode=sources.mode), watch)
     held = {_words(passage.text) for passage in sources.case}
     both = [
-        (*_marked(mine, theirs), *(e for e in theirs if _words(e.text) not in held))
+        (
+            *(replace(e, in_corpus=_words(e.text) in {_words(other.text) for other in theirs}) for e in mine),
+            *(e for e in theirs if _words(e.text) not in held),
+        )
         for mine, theirs in zip(from_case, found, strict=True)
     ]
     return by_relevance(facts, both, verifier, watch)
@@ -127,12 +130,6 @@ def _closest(fact: str, text: str) -> str:
 
 def _words(text: str) -> str:
     return " ".join(text.split())
-
-
-def _marked(mine: Sequence[Evidence], theirs: Sequence[Evidence]) -> Iterator[Evidence]:
-    """The case's passages, marked where the corpus has them too."""
-    there = {_words(one.text) for one in theirs}
-    return (replace(one, in_corpus=_words(one.text) in there) for one in mine)
 
 
 def _case_evidence(
