@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from engine.analyses.again import changed_since, reranked, reranker_of
-from engine.analyses.attribution import differs
+from engine.analyses.again import check_unchanged, reranked, reranker_of
+from engine.analyses.attribution import check_stamped
 from engine.analyses.floors import embedding_floor, reranking_floor, token_floor
 from engine.analyses.kind import Again, Floor, Loaders, Outcome
 from engine.analyses.reading import READER, answer_again, stored_answer
@@ -149,9 +149,9 @@ def scored_again(case: Case, tools: Loaders) -> Outcome:
     if case.prompt is None or not tokens or case.stamp.model.startswith(SERVED):
         return Outcome(why=why)
     model: LanguageModel = tools.writer(case.stamp.model)  # type: ignore[assignment]
-    changed = differs(case.stamp, model)
-    if changed or not model.can.score:
-        return Outcome(why=changed or model.can.why_not or why)
+    check_stamped(case.stamp, model)
+    if not model.can.score:
+        return Outcome(why=model.can.why_not or why)
     coded, ids = model.encode(case.prompt), [token.id for token in tokens]
     values = {"logprobs": model.score([coded], ids)[0].tolist()}
     return Outcome(values=values, floor=token_floor(model, [(coded, ids)]), why=why)
@@ -175,9 +175,7 @@ def hits_again(case: Case, tools: Loaders) -> Outcome:
     if case.corpus is None or settings is None:
         return Outcome(why="the stamp lacks a collection or retrieval settings")
     collection = tools.collection(case.corpus)
-    changed = changed_since(collection, (hit.passage.id for hit in case.hits))
-    if changed:
-        return Outcome(why=changed)
+    check_unchanged(collection, (hit.passage.id for hit in case.hits))
     found = {
         hit.passage.id: (rank, hit)
         for rank, hit in enumerate(search(collection, case.question, Retrieval.from_dict(settings)))

@@ -97,12 +97,13 @@ def reranked(case: Case, tools: Loaders) -> tuple[ChunkSet, ...]:
     return tuple(scored[_key(s.passages)] for s in case.chunk_sets)
 
 
-def changed_since(collection: Collection, passages: Iterable[str]) -> str:
-    """Why a search of the collection is not comparable with an earlier one: the first passage it lost, or ""."""
+def check_unchanged(collection: Collection, passages: Iterable[str]) -> None:
+    """Raise `CaseError` where a search of the collection is not comparable with an earlier one: it lost a passage."""
     asked = tuple(passages)
     known = collection.snapshot().rows(asked)
     gone = next((name for name in asked if name not in known), None)
-    return f"the collection {collection.name!r} has changed: it no longer contains {gone}" if gone else ""
+    if gone:
+        raise CaseError(f"the collection {collection.name!r} has changed: it no longer contains {gone}")
 
 
 def _key(passages: tuple[Passage, ...]) -> tuple[str, ...]:

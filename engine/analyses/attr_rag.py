@@ -15,7 +15,7 @@ from engine.analyses.again import Repeating, Reply, reranked
 from engine.analyses.attribution import (
     PLACEBOS_GONE,
     attribution_blocks,
-    differs,
+    check_stamped,
     other_revision,
     placebos,
     placebos_for,
@@ -202,9 +202,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         snapshot = tools.collection(case.corpus).snapshot() if case.corpus else None
     embedder = tools.embedder(DEFAULT)
     asked = AttrRagGiven.from_dict(analysis.result)
-    writer, repeating, why = _writer(case, asked, tools)
-    if why:
-        return Outcome(why=why)
+    writer, repeating = _writer(case, asked, tools)
     found, missing = _placebos(case, analysis, tools, snapshot)
     score, changed = _scored(asked, stamp, tools)
     result = attr_rag(
@@ -264,18 +262,19 @@ def _placebos(
 
 def _writer(
     case: Case, asked: AttrRagGiven, tools: Loaders
-) -> tuple[Callable[[Sequence[Passage]], Write], Repeating | None, str]:
-    """Who wrote (given the passages whose numbers stay), whether it only repeats, why its tokens cannot be scored."""
+) -> tuple[Callable[[Sequence[Passage]], Write], Repeating | None]:
+    """Who wrote (given the passages whose numbers stay), and whether it only repeats."""
     stamp, settings = case.stamp, settings_of(case.stamp)
     if stamp.model == READER:
         reader = Reader.from_dict(stamp.settings.get("reader", {}))
         write = quoting(tools.embedder(stamp.revision), reader)
-        return lambda numbered: write, None, ""
+        return lambda numbered: write, None
     model = None if stamp.model.startswith(SERVED) else tools.writer(stamp.model)
     repeating = Repeating(asked.replies, model, stamp.model)
     how = settings.prompting, settings.decoding
-    why = "" if model is None else differs(stamp, model)
-    return lambda numbered: prompting(repeating, *how, numbered), repeating, why
+    if model is not None:
+        check_stamped(stamp, model)
+    return lambda numbered: prompting(repeating, *how, numbered), repeating
 
 
 def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:

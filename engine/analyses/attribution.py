@@ -17,7 +17,7 @@ from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Given, Kind, 
 from engine.answer.prompt import stamp_of
 from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Section, Table, name_of, notices, plain, signed, table
 from engine.cases.review import Review
-from engine.core.errors import GroundworkError, RecordError
+from engine.core.errors import CaseError, GroundworkError, RecordError
 from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Attribution, Case, Passage, Stamp
@@ -255,17 +255,16 @@ STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer available"
 
 
-def differs(stamp: Stamp, model: Any) -> str:
-    """Why a model is not the stamped one: another revision, number format or template."""
+def check_stamped(stamp: Stamp, model: Any) -> None:
+    """Raise `CaseError` for a model that is not the stamped one: another revision, number format or template."""
     settings = settings_of(stamp)
     here = stamp_of(model, settings.prompting, settings.decoding)
     if stamp.revision != here.revision:
-        return other_revision(stamp.model, stamp.revision, here.revision)
+        raise CaseError(other_revision(stamp.model, stamp.revision, here.revision))
     for name in ("dtype", "template"):
         was, now = getattr(stamp, name), getattr(here, name)
         if was != now:
-            return f"the model's {name} was {was or 'none'}, here it is {now or 'none'}"
-    return ""
+            raise CaseError(f"the model's {name} was {was or 'none'}, here it is {now or 'none'}")
 
 
 def other_revision(model: str, was: str, now: str) -> str:
@@ -297,9 +296,8 @@ def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
 
     def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         model = tools.scorer(analysis.stamp.model)
-        why = differs(analysis.stamp, model)
-        context = RunContext(settings_of(analysis.stamp), tools)
-        return Outcome(why=why) if why else again(case, analysis, model, context)
+        check_stamped(analysis.stamp, model)
+        return again(case, analysis, model, RunContext(settings_of(analysis.stamp), tools))
 
     return Again(run, given)
 

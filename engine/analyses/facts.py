@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from engine.analyses.again import changed_since
+from engine.analyses.again import check_unchanged
 from engine.analyses.floors import Listening, embedding_floor
 from engine.analyses.kind import FACTS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.cases.blocks import (
@@ -326,9 +326,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why=BY_PROMPT)
     # A check that is older than the guard of roles ran without it.
     settings = Verification.from_dict({"roles": False, **analysis.stamp.settings.get("verification", {})})
-    collection, why = _collection(case, settings, asked.corpus, tools)
-    if why:
-        return Outcome(why=why)
+    collection = _collection(case, settings, asked.corpus, tools)
     embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked.verifier))
     sources = Sources(embedder, case.passages, collection, analysis.stamp.settings.get("mode", "hybrid"))
     record = check_answer(Task(case.question, case.answer.text, sources, Judges(verifier), settings))
@@ -337,18 +335,18 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     return Outcome(values=less(record.to_dict()), floor=most)
 
 
-def _collection(
-    case: Case, settings: Verification, seen: Sequence[str], tools: Loaders
-) -> tuple[Collection | None, str]:
-    """The corpus searched for evidence, and why its results cannot be compared with the earlier ones."""
+def _collection(case: Case, settings: Verification, seen: Sequence[str], tools: Loaders) -> Collection | None:
+    """The corpus searched for evidence; raise `CaseError` where its results cannot be compared with earlier ones."""
     if case.corpus is None or settings.evidence_from == "case":
-        return None, ""
+        return None
     try:
         collection = tools.collection(case.corpus)
-    except GroundworkError as error:
-        # It may not have been there then either: nothing of it was considered.
-        return None, str(error) if seen else ""
-    return collection, changed_since(collection, seen)
+    except GroundworkError:
+        if seen:
+            raise
+        return None  # it may not have been there then either: nothing of it was considered
+    check_unchanged(collection, seen)
+    return collection
 
 
 class FactsOptions(Value, frozen=True):

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.analyses.again import Repeating, Reply
-from engine.analyses.attribution import differs, settings_of
+from engine.analyses.attribution import check_stamped, settings_of
 from engine.analyses.floors import Listening, relevance_floors, token_floor
 from engine.analyses.kind import (
     AS_IT_CAME,
@@ -334,9 +334,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     if not asked.finished:
         return Outcome(why="the run was stopped early; run the missing conditions, then replay it")
     model = tools.writer(analysis.stamp.model)
-    why = differs(analysis.stamp, model)
-    if why:
-        return Outcome(why=why)
+    check_stamped(analysis.stamp, model)
     case = replace(case, passages=labelled(case.passages, asked.labels))
     repeating = Repeating(asked.replies, model)
     scorer = None if asked.scorer in ("", model.name) else tools.writer(asked.scorer)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from engine.analyses.again import Repeating, Reply, changed_since
+from engine.analyses.again import Repeating, Reply, check_unchanged
 from engine.analyses.attribution import settings_of
 from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import COSTS, STEPS, Again, Kind, Loaders, Outcome, RunContext, less
@@ -299,9 +299,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why="the run was stopped early; let it finish, then replay it")
     stamped = dict(stamp.settings.get("reasoning", {}))
     collection = tools.collection(str(stamped.pop("corpus", "") or case.corpus))
-    changed = changed_since(collection, asked.passages)
-    if changed:
-        return Outcome(why=changed)
+    check_unchanged(collection, asked.passages)
     own = settings_of(stamp)
     reasoning = Reasoning.from_dict({"demonstrations": 0, **stamped})  # older runs were shown none
     settings = Settings(prompting=own.prompting, decoding=own.decoding, reasoning=reasoning)
