@@ -61,21 +61,15 @@ def planted(folder: Path, n: int) -> Iterator[Planted]:
         yield Planted(row["id"], row["question"], clean(row["passage"]), answer, spoiled, clean(other["passage"]))
 
 
-def judged(judge: Writer, case: Planted, *, reason: bool) -> dict[str, Any]:
+def judged(judge: Writer, case: Planted) -> dict[str, Any]:
     """The judge's replies on one question."""
     start = time.perf_counter()
-    pair = judge_pair(judge, case.question, [case.passage], case.answer, case.spoiled, reason=reason)
-    totals = [
-        judge_criteria(judge, case.question, case.passage, text, reason=reason).total
-        for text in (case.answer, case.spoiled)
-    ]
-    relevance = [
-        judge_relevance(judge, case.question, case.question, text, reason=reason) for text in (case.passage, case.other)
-    ]
+    pair = judge_pair(judge, case.question, [case.passage], case.answer, case.spoiled)
+    totals = [judge_criteria(judge, case.question, case.passage, text).total for text in (case.answer, case.spoiled)]
+    relevance = [judge_relevance(judge, case.question, case.question, text) for text in (case.passage, case.other)]
     return {
         "id": case.id,
         "judge": judge.name,
-        "reason": reason,
         "winner": pair.winner,
         "orders": pair.orders,
         "shares": pair.probabilities,
@@ -88,7 +82,7 @@ def judged(judge: Writer, case: Planted, *, reason: bool) -> dict[str, Any]:
 
 def table(rows: Sequence[dict[str, Any]]) -> list[str]:
     """The rows of one judge."""
-    name = rows[0]["judge"] + (", a reason first" if rows[0]["reason"] else "")
+    name = rows[0]["judge"]
     n, decided = len(rows), [r for r in rows if r["winner"] in ("x", "y", "tie")]
     first = [vote == shown for r in rows for vote, shown in zip(r["orders"], ("x", "y"), strict=True)]
     found = [
@@ -140,7 +134,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, nargs="+", required=True, help="the first is written; all are reported")
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
     parser.add_argument("--n", type=int, default=30)
-    parser.add_argument("--reason", action="store_true", help="a reason of one sentence before each judgement")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     out: Path = asked.out[0]
@@ -150,7 +143,7 @@ def main() -> None:
         judge = load_writer(asked.model)
         with out.open("a", encoding="utf-8") as file:
             for case in left:
-                print(json.dumps(judged(judge, case, reason=asked.reason)), file=file, flush=True)
+                print(json.dumps(judged(judge, case)), file=file, flush=True)
     found = [row for path in asked.out for row in table(lines(path))]
     print("\n".join(found))
     if asked.write:
