@@ -20,6 +20,7 @@ from engine.methods.are.quantities import in_other_order
 from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Evidence
 
+SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
 AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
 GONE = 0.4  # what a word of a lacking number or name counts against a sentence: it may be what is wrong in the fact
 CITED = 0.15  # what a passage that the clause cites counts more, in shares of words

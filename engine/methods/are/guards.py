@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from engine.core.settings import Verification
 from engine.core.text import STOP_WORDS
 from engine.english.parser import common_nouns
-from engine.methods.are.anchor import Anchor
+from engine.methods.are.anchor import SPEAKS, Anchor
 from engine.methods.are.event_order import against
 from engine.methods.are.names import names
 from engine.methods.are.quantities import MONTHS, months, quantities
@@ -32,7 +32,6 @@ from engine.methods.are.values import Evidence, Ruling, VerdictName
 from engine.models.alignment import stem
 from engine.models.protocols import Embedder
 
-SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
 SURELY = 0.6  # share from which another number or name in place of a lacking one contradicts the fact
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact

@@ -32,7 +32,7 @@ from engine.methods.are.values import (
     Outcome,
     Ruling,
 )
-from engine.methods.are.verdict import ask_verdict, judge
+from engine.methods.are.verdict import ask_verdict, judge, judge_closest
 
 EDITED_FROM = 2  # passages that ask for an edit from which one is tried
 FAR = 0.3  # shares of words by which another sentence says less of the fact
@@ -137,12 +137,14 @@ def _checks(
         for done, (fact, text) in enumerate(pairs):
             watch.step("verdicts", done, len(pairs))
             said.append(ask_verdict(fact, text, task.answer, tools.judge, watch, demonstrations=shown))
-    own = judge(pairs, tools.verifier, watch) if tools.measured else []
-    if own:
-        spots = [({anchor.evidence: anchor for anchor in work.near}[i], work.dated) for work, i in rows]
+    own: list[Ruling] = []
+    if tools.measured and pairs:
+        near = [{anchor.evidence: anchor for anchor in work.near}[i] for work, i in rows]
+        closest = task.settings.closest
+        own = judge_closest(pairs, near, tools.verifier, watch) if closest else judge(pairs, tools.verifier, watch)
         own = [
-            guarded(ruling, fact, text, anchor, task.settings, dated)
-            for ruling, (fact, text), (anchor, dated) in zip(own, pairs, spots, strict=True)
+            guarded(ruling, fact, text, anchor, task.settings, work.dated)
+            for ruling, (fact, text), anchor, (work, _) in zip(own, pairs, near, rows, strict=True)
         ]
         read = [(work.fact, work.considered[i]) for work, i in rows]
         own = doubted(own, read, task.sources.embedder, task.settings)
