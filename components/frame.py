@@ -12,7 +12,7 @@ from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.login import account
 from components.style import apply_style
-from engine.cases.bundled import AUDITED, EXAMPLE, SOLVED, file_of, take_in
+from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, SOLVED, file_of, take_in
 from engine.cases.importers import IMPORTED
 from engine.cases.query import CaseRow
 from engine.core.errors import CaseNotFound
@@ -32,6 +32,11 @@ EXAMPLES = {
         "Open the solved example",
         "A physics problem that a larger model solved step by step, with what each step read. Adds the case to your "
         "library.",
+    ),
+    SELF_REFINED: (
+        "Open a second pass that fails",
+        "A larger model criticizes its own supported answer and adds claims that no passage bears out. Adds the case "
+        "to your library.",
     ),
 }
 RECENT = 30  # cases offered by the picker; the Cases page has them all

@@ -2,9 +2,9 @@
 
 The worked example is one case with every analysis already run; the solved example is a problem of the science primer
 with a run of RAISE (both by `bench.worked_example`); the audited example is an answer with planted errors that was
-checked, edited and signed off (`bench.audited_example`). `bench.refinement` can add runs of the kinds of
-bench/refinement_kinds.py, each with its seed. Numbers carry the stamps of the runs that made them; replay says where
-the revision that scored them is not installed.
+checked, edited and signed off (`bench.audited_example`). A second pass that adds an unsupported claim is one of the
+kinds of bench/refinement_kinds.py (`bench.refinement`, which can add the others), with its seed. Numbers carry the
+stamps of the runs that made them; replay says where the revision that scored them is not installed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from engine.core.values import AuditRecord, decoded
 EXAMPLE = "worked-example"
 AUDITED = "audited-example"
 SOLVED = "solved-example"
+SELF_REFINED = "self-refine-adds-an-unsupported-claim"
 FOLDER = ASSETS / "cases"
 ENDING = ".json.gz"
 AUDIT = ASSETS / "audits" / "cash_lodgements.jsonl"

@@ -154,6 +154,7 @@ FACTS = {
     "verification.keep": 2,
     "verification.max_iterations": 1,
     "verification.names_and_numbers": False,
+    "verification.closest": False,
     "verification.event_order": False,
     "verification.roles": False,
     "verification.anchored": False,
