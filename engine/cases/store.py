@@ -234,7 +234,7 @@ class CaseStore:
         return self.path.exists() and not log.exists() and not os.access(self.path.parent, os.W_OK)
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside one transaction, which an error undoes as a whole."""
         with self._reading() as connection, transaction(connection):
             yield connection
@@ -243,7 +243,7 @@ class CaseStore:
 
     def save(self, case: Case) -> None:
         """Write the case, replacing an earlier state of it; raise `CaseFrozen` for a signed-off one."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             write(connection, case, now())
 
     def load(self, case_id: str) -> Case:
@@ -253,7 +253,7 @@ class CaseStore:
 
     def load_whole(self, case_id: str) -> tuple[Case, tuple[Mark, ...]]:
         """A case and its history at one moment."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             return read(connection, case_id), marks_of(connection, case_id)
 
     def has(self, case_id: str) -> bool:
@@ -263,7 +263,7 @@ class CaseStore:
 
     def update(self, case_id: str, change: Callable[[Case], Case]) -> Case:
         """Read, change and write a case in one transaction; return the new state."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             case = change(read(connection, case_id))
             write(connection, case, now())
         return case
@@ -279,7 +279,7 @@ class CaseStore:
 
     def put(self, case: Case, history: Sequence[Mark], *, replace: bool = False) -> None:
         """Write a case with its whole history, as an import does; raise `CaseError` where another one has its id."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case.id,)).fetchone()
             if known and (read(connection, case.id), marks_of(connection, case.id)) == (case, tuple(history)):
                 return
@@ -330,7 +330,7 @@ class CaseStore:
 
     def keep_summaries(self, found: Mapping[str, tuple[str, bytes]]) -> None:
         """Keep what the library says of cases, by their ids: the state that it is of, and its body."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO summaries (id, of, body) VALUES (?, ?, ?)",
                 [(case_id, of, body) for case_id, (of, body) in found.items()],
@@ -338,20 +338,20 @@ class CaseStore:
 
     def delete(self, case_id: str) -> Case:
         """Take a case out of the library and return it; `restore` brings it back with its history."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             case = read(connection, case_id)
             connection.execute("UPDATE cases SET deleted = ? WHERE id = ?", (now(), case_id))
         return case
 
     def restore(self, case_id: str) -> Case:
         """Undo `delete`; raise `CaseNotFound` where it was emptied away."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute("UPDATE cases SET deleted = NULL WHERE id = ?", (case_id,))
             return read(connection, case_id)
 
     def empty_bin(self) -> int:
         """Remove the deleted cases for good, with their histories; return how many."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             gone = [row["id"] for row in connection.execute("SELECT id FROM cases WHERE deleted IS NOT NULL")]
             for case_id in gone:
                 forget(connection, case_id)
@@ -378,7 +378,7 @@ class CaseStore:
         nothing is written. Raises `CaseFrozen` for a signed-off case.
         """
         key = signing_key()
-        with self._writing() as connection:
+        with self.writing() as connection:
             case = read(connection, case_id)
             check_open(connection, case_id)
             history = marks_of(connection, case_id)
@@ -396,7 +396,7 @@ class CaseStore:
     def new_version(self, case_id: str, author: str) -> Case:
         """A copy of a case under a new id, open again, that names the case it came from; standing marks come along."""
         key = signing_key()
-        with self._writing() as connection:
+        with self.writing() as connection:
             old, marks = read(connection, case_id), marks_of(connection, case_id)
             case = msgspec.structs.replace(old, id=new_case_id(), parent=old.id, created=now())
             write(connection, case, now())

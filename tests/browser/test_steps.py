@@ -164,7 +164,7 @@ def test_steps_arrive_t_moves_without_a_call_and_hyde_stands_beside(app, page, s
     slider.focus()
     for _ in range(45):
         slider.press("ArrowRight")
-    expect(page.get_by_role("button", name="Answer again under T")).to_be_visible()
+    expect(page.get_by_role("button", name="Answer again with T")).to_be_visible()
     expect(cards(page).first.locator("details.gw-drops summary")).not_to_have_text(before)
     dropped.locator("summary").click()
     expect(dropped.locator("li").first).to_be_visible()

@@ -82,6 +82,7 @@ def test_judge_prints_winner_orders_and_raw_and_a_summary(tmp_path, monkeypatch)
         "id": "p",
         "winner": "x",
         "orders": ["x", "x"],
+        "preferred": None,
         "raw": ["Verdict: X", "Verdict: Y"],
         "judge": "scripted",
     }
