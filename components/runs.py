@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import logging
 import statistics
+import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
@@ -119,6 +120,7 @@ class Lane:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._size = threads
         self._runs: tuple[Run[Any], ...] = ()
+        self._order = threading.Lock()  # sessions start runs at the same time
         self._took: dict[str, deque[float]] = defaultdict(partial(deque, maxlen=9))
 
     def start(self, work: Callable[[Run[T]], T], label: str = "") -> Run[T]:
@@ -135,8 +137,9 @@ class Lane:
             run.case = case
 
         run.watch = Watch(report=report, text=written, case=saved)
-        run.future = self._threads.submit(self._timed, work, run)
-        self._runs = (*(one for one in self._runs if one.running), run)
+        with self._order:
+            run.future = self._threads.submit(self._timed, work, run)
+            self._runs = (*(one for one in self._runs if one.running), run)
         return run
 
     def said_of(self, run: Run[Any]) -> str:

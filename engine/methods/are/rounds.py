@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -59,7 +60,7 @@ class _Work:
         """The fact's text."""
         return self.record.fact.text
 
-    @property
+    @cached_property
     def dated(self) -> tuple[str, ...]:
         """The parts of all passages considered that name a day."""
         return tuple(part for one in self.considered for part in dated_parts(one.text, one.title))

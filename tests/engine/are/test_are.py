@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -14,7 +15,7 @@ from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
 from engine.methods.are.backtrack import revised
-from engine.methods.are.evidence import Sources
+from engine.methods.are.evidence import Sources, find_evidence
 from engine.methods.are.report import measures
 from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
@@ -310,3 +311,21 @@ def test_the_cost_said_before_a_check_covers_what_it_takes(rounds):
     assert ran <= checked and ranked <= read
     if rounds == 1:
         assert ranked == read and verifier.asked >= ran + ranked
+
+
+@pytest.mark.parametrize(("mode", "first"), [("dense", "often"), ("hybrid", "often"), ("bm25", "rare")])
+def test_the_corpus_is_searched_in_the_mode_of_the_settings(mode, first, tmp_path, monkeypatch):
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+    texts = {
+        "often": "Harbour harbour harbour fees",
+        "rare": "The harbour report names many stones, among them zircon, granite, slate, basalt and marble.",
+        **{f"dues {year}": f"Harbour dues of year {year} rose" for year in range(8)},
+    }
+    embedder = ScriptedEmbedder(512)
+    corpus = Collection.create("harbour", embedder)
+    path = tmp_path / "harbour.jsonl"
+    path.write_text("\n".join(json.dumps({"_id": name, "title": "", "text": text}) for name, text in texts.items()))
+    corpus.ingest([path])
+    asked = ["Harbour zircon"]
+    ((found,),) = find_evidence(asked, [asked], Sources(embedder, (), corpus, mode), Verification(passages=1))
+    assert found.document == first
