@@ -52,6 +52,13 @@ def attr_rag(name: str, data: str, model: str, n: int, tokens: int) -> Planned:
     return Planned(f"attr-rag-{name}", "attr-rag-answers", data, model, n, {"settings": settings})
 
 
+def attr_rag_at_ten(name: str, model: str, tokens: int) -> Planned:
+    """The same at depth 10 alone, which two processor cores can do."""
+    settings = {"retrieval": {"mode": "dense", "k": 10}, "decoding": {"max_new_tokens": tokens}}
+    config = {"methods": ["vanilla-10", "re-ranked-10", "attr-rag"], "settings": settings}
+    return Planned(f"attr-rag-{name}", "attr-rag-answers", LONG, model, 0, config)
+
+
 def chunks(name: str, model: str, n: int, tokens: int) -> Planned:
     """Fig. 1a to 1c."""
     settings = {"retrieval": {"mode": "dense"}, "decoding": {"max_new_tokens": tokens}}
@@ -106,7 +113,7 @@ HOTPOT, SUMMARIES, DRAFTS = "hotpotqa_100/qa.jsonl", "summaries/qa.jsonl", "bank
 HOTPOT_SHORT = "hotpotqa_short/qa.jsonl"
 LONG = "bench-chemistry-long"
 RUNS = (
-    steps("small", SMALL, 0, 120),
+    steps("small", SMALL, 0, 64),
     steps("capable", CAPABLE, 44, 160),
     attr_rag("small", LONG, SMALL, 0, 128),
     attr_rag("capable", LONG, CAPABLE, 0, 192),
@@ -120,6 +127,7 @@ RUNS = (
     are("are-embedded", DRAFTS, SMALL, 0, [], ["are", "drqa"]),
     are("ablations-embedded", DRAFTS, SMALL, 0, [], [], "are-ablations"),
     refinement("bank-small", "bank-investigation", SMALL, 0),
+    attr_rag_at_ten("ten-small", SMALL, 96),
     attr_rag("short-small", "bench-chemistry", SMALL, 60, 48),
     are("are-summaries", SUMMARIES, SMALL, 100, [], ["are", "drqa", "efec-style"]),
     are("are-editor", DRAFTS, CAPABLE, 0, ["editor"], ["are"]),

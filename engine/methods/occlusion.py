@@ -40,12 +40,12 @@ from engine.methods.spans import (
 from engine.models.hooks import count_forwards
 from engine.models.memory import summed_otherwise
 from engine.models.protocols import LanguageModel, TokenPrompt, growing_scores, require
+from engine.models.scoring import common_length
 from engine.prompts import fill
 
-# Floors. *Numerical*: a row in its batch and alone with eager attention. Two equal rows inside one batch differ by
-# exactly 0, and on a CPU batched and single bf16 rows mostly agree, although each is 0.05 to 0.4 nats from float32;
-# eager attention sums in another order and differs as much. *Placebo*: passages of other documents, inserted one at a
-# time.
+# Floors. *Numerical*: rows again with eager attention. Two equal rows inside one batch differ by exactly 0, and on a
+# CPU batched and single bf16 rows mostly agree, although each is 0.05 to 0.4 nats from float32; eager attention sums
+# in another order and differs as much. *Placebo*: passages of other documents, inserted one at a time.
 
 T = TypeVar("T")
 
@@ -95,14 +95,14 @@ def largest_change(rows: Floats, reference: Floats, masks: Mask) -> Floats:
 def numerical_floor(
     model: LanguageModel, rows: Sequence[TokenPrompt], scored: Floats, ids: Sequence[int], masks: Mask
 ) -> Floats:
-    """Largest |difference| between a row alone and in the batch that gave `scored`, shape (spans,), nats.
+    """Largest |difference| between `scored` and the same rows in another order of sums, shape (spans,), nats.
 
-    Scored alone are the full row (row 0) and the two shortest others.
+    Of all rows the full one (row 0) and the three that begin most like it: they are read from its cache.
     """
-    chosen = [0, *sorted(range(1, len(rows)), key=lambda i: len(rows[i].ids))[:2]]
+    chosen = sorted(range(len(rows)), key=lambda i: -common_length(rows[0].ids, rows[i].ids))[:4]
     with summed_otherwise(model, len(rows[0].ids) + len(ids)):
-        alone = np.concatenate([model.score([rows[i]], ids) for i in chosen])
-    return largest_change(alone, scored[chosen], masks)
+        again = model.score([rows[i] for i in chosen], ids)
+    return largest_change(again, scored[chosen], masks)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Rows:
 
 def rows_needed(sources: int, *, alone: bool = False, placebos: int = 0, floors: bool = True) -> int:
     """Rows that an exact occlusion sends through the model: what it costs, before it runs."""
-    numerical = min(3, sources + 1) if floors else 0
+    numerical = min(4, sources + 1) if floors else 0
     return 1 + sources + (sources + 1 if alone else 0) + (placebos if floors else 0) + numerical
 
 

@@ -1,6 +1,7 @@
 """A Hugging Face causal language model: writing, exact scoring, and the module itself for gradients.
 
-One lock a model: generation, scoring and whatever uses `module` directly take turns through `hold`.
+Generation, scoring and whatever uses `module` directly take turns through `hold`, a row of a scoring at a time: a short
+question comes in between the rows of a long analysis.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import copy
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,36 @@ def without_prefix(state: Any) -> Any:
     return state | {key: [item for item in items if item is not None] for key, items in lists.items()}
 
 
+class Turns:
+    """A lock that threads get in the order in which they ask; the one that has it may take it again."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._line: list[int] = []  # threads; it is the first one's turn
+
+    @contextmanager
+    def mine(self, waiting: Callable[[], None]) -> Iterator[None]:
+        """The current thread's turn; `waiting` is called while it has not come, and may raise to leave the line."""
+        me = threading.get_ident()
+        with self._changed:
+            inside = me in self._line
+            if not inside:
+                self._line.append(me)
+        try:
+            while not self._has_come(me):
+                waiting()
+            yield
+        finally:
+            if not inside:
+                with self._changed:
+                    self._line.remove(me)
+                    self._changed.notify_all()
+
+    def _has_come(self, thread: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._line[0] == thread, timeout=0.2)
+
+
 class HuggingFaceModel:
     """A loaded causal model with its tokenizer; a `LanguageModel` whose `module` gives gradients."""
 
@@ -95,7 +126,7 @@ class HuggingFaceModel:
         self.tokenizer = tokenizer
         self._segment_tokenizer = prefixless(tokenizer)
         self.can = Can(generate=True, score=True, gradients=True)
-        self._lock = threading.RLock()
+        self._turns = Turns()
         self._tokenizing = threading.Lock()
 
     @classmethod
@@ -165,13 +196,8 @@ class HuggingFaceModel:
     @contextmanager
     def hold(self, watch: Watch | None = None) -> Iterator[Any]:
         """The module for the current thread alone; waiting for it can be cancelled."""
-        while not self._lock.acquire(timeout=0.2):
-            if watch is not None:
-                watch.step("waiting for the model")
-        try:
+        with self._turns.mine(partial((watch or Watch()).step, "waiting for the model")):
             yield self.module
-        finally:
-            self._lock.release()
 
     def encode(self, prompt: Prompt) -> TokenPrompt:
         """Every segment tokenised on its own; the chat template's pieces carry segment -1.
@@ -214,13 +240,22 @@ class HuggingFaceModel:
         """The same as it grows, nan where a row is not reached yet."""
         for prompt in prompts:
             check_fits(prompt, self.window, len(answer_ids), self.name)
-        rows = [prompt.ids for prompt in prompts]
-        with self.hold(watch) as module:
-            reused = False
-            if answer_ids and worth_reusing(module, rows):
-                reused = yield from scores_from_prefix(module, rows, answer_ids, watch)
-            if not reused:
-                yield from scores_by_batch(module, rows, answer_ids, watch)
+        steps = self._scoring([prompt.ids for prompt in prompts], answer_ids, watch)
+        while True:
+            with self.hold(watch):
+                found = next(steps, None)
+            if found is None:
+                return
+            yield found
+
+    def _scoring(
+        self, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch | None
+    ) -> Iterator[NDArray[np.float64]]:
+        reused = False
+        if answer and worth_reusing(self.module, rows):
+            reused = yield from scores_from_prefix(self.module, rows, answer, watch)
+        if not reused:
+            yield from scores_by_batch(self.module, rows, answer, watch)
 
     def score_continuations(
         self, prompts: Sequence[TokenPrompt], continuations: Sequence[Sequence[int]], watch: Watch | None = None

@@ -169,7 +169,7 @@ def in_chromium(port: int, count: int, book: Book, until: threading.Event) -> No
 
     from tests.browser.conftest import ARGUMENTS, CHROMIUM
 
-    expect.set_options(timeout=300_000)
+    expect.set_options(timeout=1_000 * PATIENCE)
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -249,6 +250,35 @@ def test_waiting_for_a_busy_model_can_be_cancelled():
         watch.cancel.set()
         thread.join()
     assert outcome == ["cancelled"]
+
+
+def test_a_short_answer_is_written_between_the_rows_of_a_long_scoring():
+    model = tiny_model("llama")
+    prompts = [model.encode(tiny_prompt(5))] * 20  # more than a batch
+    ids = [token.id for token in model.encode_answer(ANSWER).tokens]
+    with ThreadPoolExecutor(1) as pool:
+        rows = model.scores(prompts, ids)
+        next(rows)
+        written = pool.submit(model.generate, tiny_prompt(2), Decoding(max_new_tokens=4))
+        assert written.result(timeout=60).tokens
+        np.testing.assert_array_equal(list(rows)[-1], model.score(prompts, ids))
+
+
+def test_a_model_is_had_in_the_order_of_asking():
+    model, order, asked = tiny_model("llama"), [], threading.Event()
+
+    def first() -> None:
+        with model.hold(Watch(report=lambda *_: asked.set())):
+            order.append("first")
+
+    with ThreadPoolExecutor(1) as pool:
+        with model.hold():
+            waiting = pool.submit(first)
+            assert asked.wait(timeout=60)
+        with model.hold():
+            order.append("second")
+        waiting.result(timeout=60)
+    assert order == ["first", "second"]
 
 
 def test_a_prompt_over_the_window_is_refused_with_the_count_and_the_passages():
