@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SMALL, CAPABLE = "embedded", "qwen2.5-coder-1.5b"
+READER, SMALL, CAPABLE = "reader", "embedded", "qwen2.5-coder-1.5b"
 ALL_ROLES = ["decomposer", "judge", "editor", "expander"]
 
 
@@ -127,8 +127,12 @@ RUNS = (
     are("are-embedded", DRAFTS, SMALL, 0, [], ["are", "drqa"]),
     are("ablations-embedded", DRAFTS, SMALL, 0, [], [], "are-ablations"),
     refinement("bank-small", "bank-investigation", SMALL, 0),
+    attr_rag("reader", LONG, READER, 0, 128),
+    attr_rag("reader-short", "bench-chemistry", READER, 0, 128),
+    attr_rag("reader-science", "science-primer", READER, 0, 128),
+    attr_rag("reader-bank", "bank-investigation", READER, 0, 128),
+    chunks("reader", READER, 0, 128),
     attr_rag_at_ten("ten-small", SMALL, 96),
-    attr_rag("short-small", "bench-chemistry", SMALL, 60, 48),
     are("are-summaries", SUMMARIES, SMALL, 100, [], ["are", "drqa", "efec-style"]),
     are("are-editor", DRAFTS, CAPABLE, 0, ["editor"], ["are"]),
     are("are-judge", DRAFTS, CAPABLE, 0, ["judge"], ["are"]),
