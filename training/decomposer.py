@@ -52,6 +52,8 @@ def tune(
         output_dir=str(work),
         num_train_epochs=settings["epochs"],
         learning_rate=settings["learning_rate"],
+        per_device_train_batch_size=settings["batch_size"],
+        gradient_accumulation_steps=settings["gradient_accumulation"],
         warmup_steps=settings["warmup_ratio"],  # under 1: a share of all steps
         lr_scheduler_type=settings["lr_scheduler"],
         save_strategy="epoch",

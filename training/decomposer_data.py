@@ -30,7 +30,15 @@ USELESS = (
     *("ID", ".svg", ".jpg", ".png", ".JPG", ".JPEG", "http://", "https://", "Category:", "Wikipedia:", "code"),
     *("UMLS CUI", "Wikimedia", ".map", "ISO", "UNESCO", "html", "IPTC", "ISNI", "ISSN"),
 )
-LORA = {"epochs": 3, "learning_rate": 1e-4, "warmup_ratio": 0.1, "lr_scheduler": "cosine", "cutoff_length": 2048}
+LORA = {
+    "epochs": 3,
+    "learning_rate": 1e-4,
+    "batch_size": 1,
+    "gradient_accumulation": 2,
+    "warmup_ratio": 0.1,
+    "lr_scheduler": "cosine",
+    "cutoff_length": 2048,
+}
 PREDICATES = {
     "author": "was written by {o}",
     "award": "received the {o}",
@@ -38,8 +46,8 @@ PREDICATES = {
     "capital": "has {o} as its capital",
     "country": "is in {o}",
     "country of citizenship": "was a citizen of {o}",
-    "date of birth": "was born on {o}",
-    "date of death": "died on {o}",
+    "date of birth": "was born {t}",
+    "date of death": "died {t}",
     "died in": "died in {o}",
     "born in": "was born in {o}",
     "director": "was directed by {o}",
@@ -48,7 +56,7 @@ PREDICATES = {
     "field of work": "worked in {o}",
     "founded by": "was founded by {o}",
     "headquarters location": "has its headquarters in {o}",
-    "inception": "was founded in {o}",
+    "inception": "was founded {t}",
     "located in": "is in {o}",
     "member of": "was a member of {o}",
     "occupation": "worked as {a} {o}",
@@ -56,8 +64,11 @@ PREDICATES = {
     "place of birth": "was born in {o}",
     "place of death": "died in {o}",
     "publisher": "was published by {o}",
+    "sex or gender": "is {o}",
     "spouse": "was married to {o}",
 }
+PRONOUNS = {("sex or gender", "male"): "He", ("sex or gender", "female"): "She"}
+THINGS = ("author", "capital", "director", "founded by", "headquarters location", "inception", "performer")
 MOST = 6  # facts per text
 _USELESS = re.compile("|".join(rf"\b{re.escape(w)}\b" if w.isalpha() else re.escape(w) for w in USELESS))
 
@@ -104,18 +115,42 @@ def predicate(relation: str, value: str, predicates: Mapping[str, str] = PREDICA
     >>> predicate("placeOfBirth", "Cork"), predicate("occupation", "engineer"), predicate("time zone", "UTC")
     ('was born in Cork', 'worked as an engineer', '')
     """
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", relation).lower()
-    return predicates.get(name, "").format(o=value, a="an" if value[:1].lower() in "aeiou" else "a")
+    article, when = "an" if value[:1].lower() in "aeiou" else "a", f"{'in' if value.isdigit() else 'on'} {value}"
+    return predicates.get(in_words(relation), "").format(o=value, a=article, t=when)
 
 
-def sample(subject: str, predicates: Sequence[str], rng: random.Random) -> Row:
-    """One text about one subject: sentences of one or two predicates, each with the facts that it states."""
+def in_words(relation: str) -> str:
+    """A relation's name in lower-case words.
+
+    >>> in_words("placeOfBirth"), in_words("Died_in")
+    ('place of birth', 'died in')
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", relation).lower()
+
+
+def pronoun(about: Iterable[tuple[str, str, str]]) -> str:
+    """The pronoun for the subject of these triples; empty where they do not tell.
+
+    >>> pronoun([("Ada", "sex or gender", "female")]), pronoun([("Emma", "author", "Austen")]), pronoun([])
+    ('She', 'It', '')
+    """
+    said = {(in_words(relation), value) for _, relation, value in about}
+    by_gender = [word for known, word in PRONOUNS.items() if known in said]
+    return next(iter(by_gender), "It" if any(relation in THINGS for relation, _ in said) else "")
+
+
+def sample(subject: str, predicates: Sequence[str], rng: random.Random, pronoun: str = "") -> Row:
+    """One text about one subject: sentences of one or two predicates, each with the facts that it states.
+
+    After the first sentence the `pronoun`, if any, replaces every other name; facts keep the name (appendix A.2).
+    """
     rest = rng.sample(list(predicates), min(len(predicates), rng.randint(1, MOST)))
     clauses: list[Row] = []
     while rest:
         size = 2 if rng.random() < 0.6 else 1
         group, rest = rest[:size], rest[size:]
-        clauses.append({"text": f"{subject} {' and '.join(group)}.", "facts": [f"{subject} {said}" for said in group]})
+        named = pronoun if pronoun and len(clauses) % 2 else subject
+        clauses.append({"text": f"{named} {' and '.join(group)}.", "facts": [f"{subject} {said}" for said in group]})
     return {"text": " ".join(clause["text"] for clause in clauses), "clauses": clauses}
 
 
@@ -123,16 +158,17 @@ def samples(
     triples: Sequence[tuple[str, str, str]], count: int, rng: random.Random, predicates: Mapping[str, str] = PREDICATES
 ) -> Iterator[Row]:
     """`count` texts, subjects drawn with equal chances; raise `InputError` if no relation has a wording."""
-    about: dict[str, list[str]] = defaultdict(list)
-    for subject, relation, value in kept(triples):
-        if said := predicate(relation, value, predicates):
-            about[subject].append(said)
+    about: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for triple in kept(triples):
+        if predicate(*triple[1:], predicates):
+            about[triple[0]].append(triple)
     if not about:
         raise InputError("No triple is left: none of the relations has a wording. Add yours with --predicates FILE.")
     subjects = list(about)
     for _ in range(count):
         subject = rng.choice(subjects)
-        yield sample(subject, about[subject], rng)
+        said = [predicate(relation, value, predicates) for _, relation, value in about[subject]]
+        yield sample(subject, said, rng, pronoun(about[subject]))
 
 
 def pairs(row: Row) -> Iterator[tuple[Prompt, str]]:

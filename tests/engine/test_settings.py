@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,8 @@ from engine.commands import main
 from engine.core.errors import InputError
 from engine.core.settings import PAPERS, Settings, all_settings
 from engine.models.embedder import ScriptedEmbedder
-from engine.models.registry import forget_models
 from engine.studies.config import Config, as_toml, parse_config, with_assignments
 from engine.workbench import Workbench
-from tests.tiny import save_cross_encoder, save_tiny
 
 SCRIPTED = ScriptedEmbedder().name
 TEXTS = (
@@ -35,16 +33,6 @@ RECORD = {
     "passages": [{"text": text, "title": f"T{i}", "relevant": bool(i % 2)} for i, text in enumerate(TEXTS)],
     "answer": "Hanna Lind built the bridge [cite_1].",
 }
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """A tiny language model with a window for every prompt, and a tiny cross-encoder."""
-    model = save_tiny(tmp_path_factory.mktemp("model"))
-    config = json.loads((model / "config.json").read_text())
-    (model / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 20_000}))
-    yield str(model), str(save_cross_encoder(tmp_path_factory.mktemp("cross-encoder")))
-    forget_models()
 
 
 @pytest.fixture

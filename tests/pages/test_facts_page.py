@@ -13,7 +13,12 @@ from components.facts import own_marks, tree_data
 from engine.analyses.facts import record_of
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.cases.review import MarkDraft, review_of
+from engine.core.settings import Verification
 from engine.core.text import ANY_CITATION
+from engine.methods.are.tools import Tools
+from engine.models.scripted import ScriptedWriter
+from tests.engine.are.scripted import WordVerifier
+from tests.engine.are.test_are import run as are
 from tests.engine.cases.test_case_verdict import checked, marked
 
 PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
@@ -37,6 +42,18 @@ def test_the_reviewers_verdict_stands_next_to_the_verifiers_also_after_sign_off(
 def test_no_verdict_of_a_reviewer_is_shown_where_none_was_given():
     record = record_of(checked())
     assert own_marks(record, review_of(())) == {}
+
+
+def test_both_phrases_of_an_expansion_are_drawn_with_what_each_found():
+    texts = ("Iron rusts in rain.", "The choir sang songs of praise.", "Loud noise harms the ear.")
+    tools = Tools(WordVerifier(), expander=ScriptedWriter(["choir songs\nloud noise"] * 2))
+    settings = Verification(keep=1, passages=1, anchored=False)
+    record = are("Iron rusts quickly abroad.", texts, settings, tools)
+    first, again, *_ = tree_data(record)["facts"][0]["rounds"]
+    assert first["searched"] == ["Searched with “Iron rusts quickly abroad”: passage 1"]
+    said = dict(line.split(": ") for line in again["searched"])
+    assert list(said) == ["Search phrase “choir songs”", "Search phrase “loud noise”"]
+    assert sorted(said.values()) in (["nothing", "passage 2"], ["nothing", "passage 3"])
 
 
 @pytest.mark.parametrize("case", [EXAMPLE, AUDITED])

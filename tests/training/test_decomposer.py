@@ -46,3 +46,5 @@ def test_the_tuned_folder_is_a_model_that_finds_the_wanted_reply_likelier(tmp_pa
     before = likelihood(base)
     main([str(made), "--model", str(base), "--out", str(out)])
     assert likelihood(out) > before + 0.1
+    steps = LORA["epochs"] * 16 // (LORA["batch_size"] * LORA["gradient_accumulation"])  # 8 texts of one clause
+    assert [path.name for path in (out / "checkpoints").iterdir()] == [f"checkpoint-{steps}"]

@@ -40,11 +40,24 @@ def test_one_command_writes_texts_whose_clauses_are_verbatim_and_whose_subjects_
         assert " ".join(clause["text"] for clause in row["clauses"]) == row["text"]
         assert all(any(p in fact for p in people) for clause in row["clauses"] for fact in clause["facts"])
         assert "ISNI" not in row["text"] and ".jpg" not in row["text"]
-    assert json.loads((tmp_path / "set" / "lora.json").read_text())["epochs"] == 3
+    lora = json.loads((tmp_path / "set" / "lora.json").read_text())
+    assert (lora["epochs"], lora["batch_size"], lora["gradient_accumulation"]) == (3, 1, 2)
     chats = [json.loads(line) for line in (tmp_path / "set" / "train_messages.jsonl").read_text().splitlines()]
     assert len(chats) == sum(1 + len(row["clauses"]) for row in rows["train"])
     assert chats[0]["messages"][-1]["content"].splitlines() == [c["text"] for c in rows["train"][0]["clauses"]]
     assert rows["train"][0]["text"] in chats[0]["messages"][-2]["content"]
+
+
+def test_a_later_clause_may_have_a_pronoun_and_its_facts_have_the_name():
+    person = [["Ada Berg", "sex or gender", "female"], *TRIPLES[:2], ["Ada Berg", "date of birth", "1 May 1911"]]
+    found = list(samples([tuple(triple) for triple in person], 40, random.Random(0)))
+    later = [clause for row in found for clause in row["clauses"][1::2]]
+    assert later and all(clause["text"].startswith("She ") for clause in later)
+    assert all(row["clauses"][0]["text"].startswith("Ada Berg ") for row in found)
+    assert all(fact.startswith("Ada Berg ") for row in found for clause in row["clauses"] for fact in clause["facts"])
+    assert any("Ada Berg was born on 1 May 1911" in clause["facts"] for row in found for clause in row["clauses"])
+    unknown = list(samples([tuple(triple) for triple in TRIPLES[:2]], 40, random.Random(0)))
+    assert all(clause["text"].startswith("Ada Berg ") for row in unknown for clause in row["clauses"])
 
 
 def test_relations_without_a_wording_are_left_out_and_can_be_given_one(tmp_path):
