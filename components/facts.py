@@ -16,7 +16,7 @@ from components.answer import with_pills
 from components.html import escape, show, table, tag, visible
 from components.sentences import KINDS
 from components.style import stylesheet
-from engine.analyses.case_verdict import own_stand
+from engine.analyses.case_verdict import fact_verdict, own_stand
 from engine.analyses.facts import MEASURES, source_of
 from engine.cases.places import numbered
 from engine.cases.review import Mark, Review
@@ -25,16 +25,6 @@ from engine.methods.are.export import Decision
 from engine.methods.are.shared_words import shared_words
 from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Placed, Ruling
 from engine.models.closed import listed
-
-CHIPS = {
-    "supported": ("supportive", "good"),
-    "edited": ("editing required, edited", "edit"),
-    "contradicted": ("editing required, no edit", "bad"),
-    "unsettled": ("irrelevant, unsettled", "open"),
-    "unparsed": ("unparsed", "grey"),
-    "no evidence": ("no evidence", "grey"),
-    "not checked": ("not checked", "grey"),
-}
 
 
 @cache
@@ -102,16 +92,15 @@ def tree_data(record: AreRecord, marks: Mapping[str, Mark] | None = None) -> dic
 
 
 def _fact(number: int, name: str, record: FactRecord, mark: Mark | None) -> dict[str, Any]:
-    word, kind = CHIPS[record.outcome]
-    unsure = record.ruling is not None and record.ruling.unsure
+    stand = fact_verdict(name, record).stand
     return {
         "number": number,
         "name": name,
         "clause": record.clause,
         "text": visible(record.fact.text),
-        "word": f"{word}, unsure" if unsure else word,
+        "word": f"{stand}, edit proposed" if record.outcome == "edited" else stand,
         "sure": _sure(record),
-        "kind": kind,
+        "kind": KINDS[stand],
         "attention": record.needs_attention,
         "own": visible(f"{mark.author}: {mark.value}") if mark else "",
         "own_kind": KINDS[own_stand(mark.value)] if mark else "",

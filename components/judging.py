@@ -20,7 +20,7 @@ def judge_tab(case: Case, report: RefinementReport) -> None:
     """Two conditions before a judge that the user names, in both orders."""
     st.caption(
         "The judge does not know which condition wrote which answer. It judges grounding, not length, in both "
-        "orders; a result counts only if they give the same. A model that scores decides by likelihood (not "
+        "orders; a result counts only if the orders agree. A model that scores decides by likelihood (not "
         "calibrated); otherwise its reply is parsed."
     )
     written = [n for n, v in report.refinement.variants.items() if v.answer is not None]

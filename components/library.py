@@ -47,13 +47,13 @@ def _days(column: st.delta_generator.DeltaGenerator, key: str) -> dict[str, str]
 
 # In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them.
 WIDTHS = {
-    "question": 285,
+    "question": 184,
     "borne out": 68,
     "unsupported": 85,
     "citations": 65,
     "review": 85,
-    "written by": 78,
-    "corpus": 80,
+    "written by": 129,
+    "corpus": 130,
     "changed": 79,
 }
 SHARES = {

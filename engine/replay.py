@@ -173,7 +173,7 @@ def hits_again(case: Case, tools: Loaders) -> Outcome:
     """The search again, in the collection as it is now."""
     settings = case.stamp.settings.get("retrieval")
     if case.corpus is None or settings is None:
-        return Outcome(why="the stamp lacks a collection or retrieval settings")
+        return Outcome(why="the stamp lacks a corpus or retrieval settings")
     collection = tools.collection(case.corpus)
     check_unchanged(collection, (hit.passage.id for hit in case.hits))
     found = {

@@ -103,7 +103,7 @@ def check_unchanged(collection: Collection, passages: Iterable[str]) -> None:
     known = collection.snapshot().rows(asked)
     gone = next((name for name in asked if name not in known), None)
     if gone:
-        raise CaseError(f"the collection {collection.name!r} has changed: it no longer contains {gone}")
+        raise CaseError(f"the corpus {collection.name!r} has changed: it no longer contains {gone}")
 
 
 def _key(passages: tuple[Passage, ...]) -> tuple[str, ...]:

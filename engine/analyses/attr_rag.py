@@ -160,7 +160,7 @@ def _name(chunk_set: ChunkSet) -> str:
     return f"{first.label}, {'passage' if len(ordinals) == 1 else 'passages'} {', '.join(ordinals)}"
 
 
-GONE = "the collection is not available, so floors, filled gaps and the final answer cannot be recomputed"
+GONE = "the corpus is not available, so floors, filled gaps and the final answer cannot be recomputed"
 
 
 class AttrRagGiven(Value, frozen=True):

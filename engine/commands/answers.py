@@ -30,7 +30,7 @@ from engine.workbench import METHODS, Workbench
 @model_option
 @with_workbench
 def ask(question: str, corpus: str, method: str, as_json: bool, model: str, bench: Workbench) -> None:
-    """Answer a question from a collection; the library stores the case.
+    """Answer a question from a corpus; the library stores the case.
 
     Example: python -m engine ask "How is the crude product recrystallized?" --corpus bench-chemistry
     """

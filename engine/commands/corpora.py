@@ -58,7 +58,7 @@ def ingest(
     workers: int,
     assignments: tuple[str, ...],
 ) -> None:
-    """Add files and folders to a collection.
+    """Add files and folders to a corpus.
 
     Example: python -m engine ingest reports/ notes.md --corpus field-notes
     """
@@ -86,7 +86,7 @@ def _fields(text: str) -> Fields | None:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def corpora(ctx: click.Context) -> None:
-    """List the collections, embed one again, or remove one.
+    """List the corpora, embed one again, or remove one.
 
     Example: python -m engine corpora remove field-notes
     """
@@ -104,7 +104,7 @@ def corpora(ctx: click.Context) -> None:
 @corpora.command("remove")
 @click.argument("name")
 def corpora_remove(name: str) -> None:
-    """Remove a collection and its index; cases keep their passages.
+    """Remove a corpus and its index; cases keep their passages.
 
     Example: python -m engine corpora remove field-notes
     """
@@ -118,7 +118,7 @@ def corpora_remove(name: str) -> None:
 @embedder_option
 @set_option
 def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assignments: tuple[str, ...]) -> None:
-    """Split and embed a collection's documents again; other settings stay. Run again to resume.
+    """Split and embed a corpus's documents again; other settings stay. Run again to resume.
 
     Example: python -m engine corpora rebuild field-notes --embedder all-mpnet-base-v2
     """
@@ -154,7 +154,7 @@ def search(
     reranked: bool,
     assignments: tuple[str, ...],
 ) -> None:
-    """Find the passages of a collection that are closest to a question.
+    """Find the passages of a corpus that are closest to a question.
 
     Example: python -m engine search "Why is the filtrate hot?" --corpus bench-chemistry -k 5
     """

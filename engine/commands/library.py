@@ -34,7 +34,7 @@ def library() -> CaseStore:
 @click.option("--tag", help="Only cases with this tag.")
 @click.option("--status", type=click.Choice(STATUSES))
 @click.option("--model", help="Only cases written by this model.")
-@click.option("--corpus", help="Only cases of this collection.")
+@click.option("--corpus", help="Only cases of this corpus.")
 @click.option("--since", metavar="DAY", help="Changed on or after this day (2026-11-20).")
 @click.option("--until", metavar="DAY", help="Changed on or before this day.")
 @click.option("--sort", type=click.Choice(SORTS), default="updated", show_default=True)

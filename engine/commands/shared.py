@@ -23,7 +23,7 @@ T = TypeVar("T")
 V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
 file_argument = click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
-corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The collection to use.")
+corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The corpus to use.")
 seed_option = click.option("--seed", type=int, default=None, help="Seed for all sampling.")
 set_option = click.option(
     "--set",

@@ -180,7 +180,7 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 @click.command()
 @file_argument
-@click.option("--corpus", default=None, metavar="NAME", help="The collection to search for evidence.")
+@click.option("--corpus", default=None, metavar="NAME", help="The corpus to search for evidence.")
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
 @verifier_option

@@ -22,7 +22,7 @@ def hosts() -> tuple[Host, ...]:
     hub = "" if is_offline() else os.environ.get("HF_ENDPOINT") or HUB
     named = (
         (hub, "a Hugging Face id is given for a model: its files are downloaded"),
-        (os.environ.get("GROUNDWORK_CHROMA"), "a collection is searched or changed: vectors and passage ids"),
+        (os.environ.get("GROUNDWORK_CHROMA"), "a corpus is searched or changed: vectors and passage ids"),
         (os.environ.get("OPENAI_BASE_URL"), "a model is named openai:MODEL: question, passages and drafts"),
     )
     return tuple(Host(address=bare_address(address), when=when) for address, when in named if address)

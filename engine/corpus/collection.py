@@ -63,7 +63,7 @@ def check_name(name: str) -> str:
     kept = _NAME.fullmatch(name) and not name.endswith((".", " ")) and ".." not in name
     if not kept or _RESERVED.fullmatch(name):
         raise InputError(
-            f"{name!r} cannot name a collection. Use 1 to 64 letters, digits, spaces, dots, hyphens or underscores."
+            f"{name!r} cannot name a corpus. Use 1 to 64 letters, digits, spaces, dots, hyphens or underscores."
         )
     return name
 
@@ -77,8 +77,7 @@ def check_new_name(name: str) -> str:
     for path in corpora_folder().glob("*"):
         if path.name != name and folded(path.name) == folded(name):
             raise InputError(
-                f"There is a collection {path.name!r}. Windows and macOS cannot tell {name!r} from it; choose another "
-                "name."
+                f"There is a corpus {path.name!r}. Windows and macOS cannot tell {name!r} from it; choose another name."
             )
     return check_name(name)
 
@@ -110,13 +109,13 @@ def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | No
     """Raise `CorpusMismatch` unless embedder and chunking, where given, are those that made the collection."""
     if embedder is not None and (embedder.name, embedder.dimensions) != (manifest.embedder, manifest.dimensions):
         raise CorpusMismatch(
-            f"The collection {manifest.name!r} was embedded with {manifest.embedder}, not {embedder.name}. "
+            f"The corpus {manifest.name!r} was embedded with {manifest.embedder}, not {embedder.name}. "
             f"Search it with {manifest.embedder}, or embed it again: {rebuild_command(manifest.name, embedder.name)}."
         )
     if chunking is not None and chunking != manifest.chunking:
         raise CorpusMismatch(
-            f"The collection {manifest.name!r} was split by {_told(manifest.chunking)}, not by {_told(chunking)}. "
-            "Use the same chunking, chunk the collection again, or ingest under another name."
+            f"The corpus {manifest.name!r} was split by {_told(manifest.chunking)}, not by {_told(chunking)}. "
+            "Use the same chunking, chunk the corpus again, or ingest under another name."
         )
 
 
@@ -161,7 +160,7 @@ def remove(name: str) -> None:
 def _not_found(name: str) -> CorpusNotFound:
     """The error for a name that no collection has, with those there are."""
     known = ", ".join(m.name for m in list_corpora()) or "none yet"
-    return CorpusNotFound(f"There is no collection {name!r}. Available: {known}.")
+    return CorpusNotFound(f"There is no corpus {name!r}. Available: {known}.")
 
 
 def embedding_text(passage: Passage) -> str:
@@ -199,7 +198,7 @@ class Collection:
             return cls.open(name, embedder, chunking)
         model = embedder or load_embedder(DEFAULT)
         how = chunking or Chunking()
-        with store.storage(f"the collection {name}"):
+        with store.storage(f"the corpus {name}"):
             folder.mkdir(parents=True, exist_ok=True)
             manifest = Manifest(
                 name=name, embedder=model.name, dimensions=model.dimensions, chunking=how, created=now()
@@ -212,7 +211,7 @@ class Collection:
         own = self.manifest.embedder
         if name and full_name(name) != own:
             raise CorpusMismatch(
-                f"The collection {self.name!r} was embedded with {own}, not {name}. Leave retrieval.embedder empty, or"
+                f"The corpus {self.name!r} was embedded with {own}, not {name}. Leave retrieval.embedder empty, or"
                 f" embed it again: {rebuild_command(self.name, name)}."
             )
         return self
@@ -227,7 +226,7 @@ class Collection:
         """The manifest currently on disk; raise `CorpusNotFound` if the collection was removed."""
         manifest = store.read_manifest(self.folder)
         if manifest is None:
-            raise CorpusNotFound(f"The collection {self.name!r} was removed. Choose another one.")
+            raise CorpusNotFound(f"The corpus {self.name!r} was removed. Choose another one.")
         return manifest
 
     def snapshot(self) -> Snapshot:
@@ -248,12 +247,12 @@ class Collection:
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.folder / "write.lock", thread_local=False)
-        with store.storage(f"the collection {self.name}"):
+        with store.storage(f"the corpus {self.name}"):
             try:
                 lock.acquire(timeout=0)
             except Timeout as error:
                 raise CorpusLocked(
-                    f"The collection {self.name!r} is being written by another process. Wait until it finishes."
+                    f"The corpus {self.name!r} is being written by another process. Wait until it finishes."
                 ) from error
         try:
             yield
@@ -331,19 +330,19 @@ class Collection:
         tally: Counter[str] = Counter()
         manifest = old.manifest
         made = msgspec.json.encode((manifest.embedder, manifest.dimensions, manifest.chunking))
-        with storage(f"the collection {self.name}"):
+        with storage(f"the corpus {self.name}"):
             stage = large.Staging(self.folder, manifest.dimensions, made)
         with closing(stage) as staged:
             documents = chain(held, more, coming)
             new = ((d, passages(d, self.chunking)) for d in self._new(old, documents, staged, tally))
             for batch in _batches(new, lambda item: len(item[1])):
                 vectors = self._vectors(old, batch, watch.part(staged.passages, total))
-                with storage(f"the collection {self.name}"):
+                with storage(f"the corpus {self.name}"):
                     staged.add([(d, [(p.start, p.end) for p in found]) for d, found in batch], vectors)
             if not staged.passages:
                 return tally
             kept = (part for part in old.spans() if not staged.has(part[0].id))
-            with storage(f"the collection {self.name}"):
+            with storage(f"the corpus {self.name}"):
                 for part in _batches(kept, lambda item: len(item[2])):
                     watch.step("store", staged.passages, 0)
                     rows = [first + i for _, first, spans in part for i in range(len(spans))]
@@ -434,8 +433,7 @@ def health(name: str, watch: Watch | None = None) -> Health:
     wrong = store.verify_hashes(collection.folder, manifest) if manifest.generation else []
     if {"documents.jsonl", large.TEXT} & set(wrong):
         return Health(
-            state="damaged",
-            notes=("The stored documents are damaged. Remove the collection and ingest its files again.",),
+            state="damaged", notes=("The stored documents are damaged. Remove the corpus and ingest its files again.",)
         )
     mended: list[str] = []
     try:

@@ -121,7 +121,7 @@ def check(found: Index, snapshot: Snapshot) -> None:
     """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal."""
     count = found.size
     if count != len(snapshot.passages):
-        raise NotInStep(f"it holds {count} passages, the collection {len(snapshot.passages)}")
+        raise NotInStep(f"it holds {count} passages, the corpus {len(snapshot.passages)}")
     for row in np.linspace(0, max(count - 1, 0), min(_PROBES, count), dtype=int):
         vector = snapshot.vectors[row]
         rows = found.nearest(vector, 2)
@@ -158,7 +158,7 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
         return known
     server = os.environ.get(SERVER, "")
     if not build and not server and _state(folder).get("held") != held:
-        raise NotReady(f"The search index of {folder.name!r} does not match the collection.")
+        raise NotReady(f"The search index of {folder.name!r} does not match the corpus.")
     opened = (_on_server if server else _local)(folder, snapshot, held, watch or Watch(), build)
     _OPEN[folder] = opened
     return opened
@@ -217,8 +217,8 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
             own = cells.Cells(place)
             check(found := Index(held, own.size, own.nearest), snapshot)
         except (NotInStep, OSError, ValueError, EOFError) as error:
-            trouble = f"The search index did not match its collection ({error}). It was rebuilt from the vectors."
-            log.warning("The search index of %s did not match its collection (%s).", folder.name, error)
+            trouble = f"The search index did not match its corpus ({error}). It was rebuilt from the vectors."
+            log.warning("The search index of %s did not match its corpus (%s).", folder.name, error)
         else:
             return found
     if not build:
@@ -250,7 +250,7 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
         try:
             answer = collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
         except failures() as error:
-            raise ServerError(f"The search index did not answer ({error}). Open the collection again.") from error
+            raise ServerError(f"The search index did not answer ({error}). Open the corpus again.") from error
         return np.array(sorted(snapshot.rows(answer["ids"][0]).values()), dtype=np.intp)
 
     address = os.environ[SERVER]
@@ -261,7 +261,7 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
         with FileLock(folder / "server.lock"):
             if (collection.metadata or {}).get("held") != held:
                 if not build:
-                    raise NotReady(f"The index on {address} does not match the collection.")
+                    raise NotReady(f"The index on {address} does not match the corpus.")
                 synchronise(collection, snapshot, watch)
                 collection.modify(metadata={"held": held})
         check(found := Index(held, collection.count(), nearest), snapshot)

@@ -120,12 +120,10 @@ def read_manifest(folder: Path) -> Manifest | None:
         manifest = decoded(data, Manifest)
     except msgspec.DecodeError as error:
         raise CorpusError(
-            f"The collection {folder.name} has a damaged manifest ({error}). Remove it and ingest its files again."
+            f"The corpus {folder.name} has a damaged manifest ({error}). Remove it and ingest its files again."
         ) from error
     if manifest.schema > SCHEMA:
-        raise CorpusError(
-            f"The collection {folder.name} was created by a newer version of Groundwork. Update Groundwork."
-        )
+        raise CorpusError(f"The corpus {folder.name} was created by a newer version of Groundwork. Update Groundwork.")
     return manifest
 
 
@@ -174,7 +172,7 @@ def verify_hashes(folder: Path, manifest: Manifest) -> list[str]:
 
 def place_generation(folder: Path, staged: large.Staging, manifest: Manifest) -> Manifest:
     """Make what was staged the next generation and current; raise `StorageError` with nothing changed."""
-    with storage(f"the collection {manifest.name}"):
+    with storage(f"the corpus {manifest.name}"):
         documents = staged.finish()
         hashes = {name: sha256_of(staged.place / name) for name in (large.TEXT, large.VECTORS)}
         place = generation_folder(folder, manifest.generation + 1)
@@ -257,8 +255,8 @@ def _original(folder: Path, document: Document) -> Path:
 def _damaged(folder: Path, reason: str) -> CorpusError:
     """The error for files that do not fit their manifest."""
     return CorpusError(
-        f"The stored files of the collection {folder.name} are damaged ({reason}). "
-        "Remove the collection and ingest its files again."
+        f"The stored files of the corpus {folder.name} are damaged ({reason}). "
+        "Remove the corpus and ingest its files again."
     )
 
 

@@ -48,7 +48,7 @@ SCORES = (
     Score("s3", Column.of("S3 (share) ↑"), None),
     Score("unsupported", Column.of("content words in no passage (words) ↓"), None),
     Score("words", Column.of("words (words)"), 0.0),
-    Score("citations", Column.of("citations (a answer)"), 0.0),
+    Score("citations", Column.of("citations (per answer)"), 0.0),
 )
 RUNS = "runs (question x seed)"  # what n counts where seeds are not averaged
 VOTES = {"x": 1.0, "tie": 0.0, "y": -1.0}

@@ -50,8 +50,8 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     paste(page, app)
     facts = page.locator("button.fact")
     expect(facts).to_have_count(3)
-    expect(page.locator(".chip.edit")).to_have_count(2)
-    expect(page.locator(".chip.good")).to_have_text(re.compile(r"^supportive · p 0\.\d\d$"))
+    expect(page.locator(".chip", has_text="edit proposed")).to_have_count(2)
+    expect(page.locator(".chip.good")).to_have_text(re.compile(r"^borne out · p 0\.\d\d$"))
     expect(page.locator(".detail")).to_contain_text("right on")
 
     # The keyboard steps through the facts; the filter leaves those that need attention.
@@ -97,9 +97,9 @@ def test_the_entropy_of_facts_stands_beside_that_of_sub_questions(app, page, loo
     page.get_by_role("textbox", name="Scored by").fill("planted")
     page.get_by_role("textbox", name="Scored by").press("Enter")
     page.get_by_role("button", name="Compute the entropy").click()
-    table = page.locator("table.gw-table:visible", has_text="surprisal a token, nats")
+    table = page.locator("table.gw-table:visible", has_text="Surprisal per token, nats")
     expect(table.get_by_role("row")).to_have_count(3, timeout=SLOW)
-    expect(table).to_contain_text("Under planted, without passages.")
+    expect(table).to_contain_text("Scored by planted without passages.")
     look(page, "facts_entropy")
 
 

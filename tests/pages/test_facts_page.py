@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from components.facts import own_marks, tree_data
+from engine.analyses.case_verdict import sentence_verdicts
 from engine.analyses.facts import record_of
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.cases.review import MarkDraft, review_of
@@ -36,7 +37,17 @@ def test_the_reviewers_verdict_stands_next_to_the_verifiers_also_after_sign_off(
         told = {fact["name"]: fact for fact in drawn}
         assert (told["1.2"]["own"], told["1.2"]["own_kind"]) == ("Ada: contradicted", "bad")
         assert told["1.2"]["lines"][0] == "Ada says contradicted: it cost 6 million"
-        assert told["1.2"]["word"] == "supportive" and told["1.1"]["own"] == ""
+        assert told["1.2"]["word"] == "borne out" and told["1.1"]["own"] == ""
+
+
+def test_the_tree_says_verdicts_in_the_words_of_the_sentences():
+    record = record_of(checked())
+    facts = {
+        fact.number: fact.stand for one in sentence_verdicts(checked(), record, review_of(())) for fact in one.facts
+    }
+    told = {fact["name"]: fact["word"].removesuffix(", edit proposed") for fact in tree_data(record)["facts"]}
+    assert told == facts
+    assert len(set(told.values())) > 1
 
 
 def test_no_verdict_of_a_reviewer_is_shown_where_none_was_given():

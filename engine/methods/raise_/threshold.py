@@ -191,7 +191,7 @@ def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage
         if start >= 0:
             end = start + len(label.quote)
             return [p for p in snapshot.of_document(document.id) if p.start < end and start < p.end]
-    raise RecordError(f"No document of the collection holds the gold {label.quote[:80]!r}. Correct the label.")
+    raise RecordError(f"No document of the corpus holds the gold {label.quote[:80]!r}. Correct the label.")
 
 
 def calibrations() -> dict[str, Threshold]:
