@@ -21,7 +21,7 @@ from engine.cases.case_file import write_case_file
 from engine.cases.places import numbered, verdict_of
 from engine.cases.review import MarkDraft, review_of, sign_off
 from engine.core.values import Case
-from engine.methods.are.export import proposed
+from engine.methods.are.backtrack import proposed
 from engine.workbench import Workbench
 
 REVIEWER = "Example reviewer"

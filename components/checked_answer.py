@@ -18,7 +18,7 @@ from engine.cases.places import numbered, rewrite, verdict_of
 from engine.cases.review import SENTENCE, MarkDraft, review_of, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
-from engine.methods.are.export import proposed
+from engine.methods.are.backtrack import proposed
 
 ABSENT = "not in these documents"
 READ = "compared with the source"

@@ -13,9 +13,9 @@ from engine.cases.places import decisions, revision
 from engine.cases.review import MarkDraft, review_of
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
-from engine.methods.are.backtrack import exact, revised
-from engine.methods.are.export import Decision, accepted_ids, as_markdown, proposed
+from engine.methods.are.backtrack import Decision, accepted_ids, exact, proposed, revised
 from engine.methods.are.values import AreRecord, Placed
+from engine.report import facts_report
 from engine.report.drawings import drawn_changes
 
 
@@ -54,7 +54,7 @@ def edits_view(case: Case, record: AreRecord, author: str) -> None:
         st.download_button(
             "Accepted text", revised(record.checked, edits, accepted_ids(all_decided)), "answer.txt", "text/plain"
         )
-        st.download_button("Report", as_markdown(record, decided), "facts.md", "text/markdown")
+        st.download_button("Report", facts_report(case, record, review), "facts.md", "text/markdown")
         record_json = msgspec.json.encode(record.to_dict())
         st.download_button("Record as JSON", record_json, "facts.json", "application/json")
         export_button(lambda: drawn_changes(case, record, review), key=f"changes_{case.id}")

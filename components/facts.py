@@ -21,7 +21,7 @@ from engine.analyses.facts import MEASURES, source_of
 from engine.cases.places import numbered
 from engine.cases.review import Mark, Review
 from engine.core.text import ANY_CITATION, counted
-from engine.methods.are.export import Decision
+from engine.methods.are.backtrack import Decision
 from engine.methods.are.shared_words import shared_words
 from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Placed, Ruling
 from engine.models.closed import listed

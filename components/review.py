@@ -13,7 +13,7 @@ from engine.cases.places import MarkTarget, places
 from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review
 from engine.core.text import counted
 from engine.core.values import Case
-from engine.methods.are.export import change_said
+from engine.methods.are.backtrack import change_said
 
 Add = Callable[[MarkDraft], None]
 VERBS = {"open": "Set to open", "in review": "Take into review", "signed off": "Sign off"}

@@ -22,8 +22,7 @@ from engine.core.errors import RecordError
 from engine.core.text import Span, counted, sentences
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
-from engine.methods.are.backtrack import exact, revised
-from engine.methods.are.export import Decision, accepted_ids
+from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
 from engine.methods.are.values import AreRecord, Evidence, FactRecord
 
 Stand = Literal["contradicted", "not found", "unsure", "not checked", "borne out", "no claim"]

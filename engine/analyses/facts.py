@@ -36,9 +36,9 @@ from engine.core.text import counted
 from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
+from engine.methods.are.backtrack import Decision
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
-from engine.methods.are.export import Decision
 from engine.methods.are.tools import LANGUAGE_MODEL, Task, Tools as Judges, load_tools
 from engine.methods.are.values import MEANING, AreRecord, Evidence, Exchange, FactRecord, Iteration, Placed, Report
 from engine.models.closed import listed

@@ -8,7 +8,7 @@ from typing import Any
 from engine.cases.review import SENTENCE, Mark, MarkDraft, Review
 from engine.core.errors import RecordError
 from engine.core.values import Analysis, Answer, Case, Value
-from engine.methods.are.export import Decision, proposed
+from engine.methods.are.backtrack import Decision, proposed
 from engine.methods.are.values import AreRecord, Evidence, FactRecord, Placed
 
 

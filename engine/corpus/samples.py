@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,31 +30,9 @@ def documents_in(folder: Path) -> list[Path]:
 
 
 FIRST_CASE = "sample-acetaminophen"
-FIRST_QUESTION = "How is the crude product of the acetaminophen experiment recrystallized?"
-SAMPLES = (
-    Sample(
-        name="bench-chemistry",
-        title="Bench chemistry",
-        folder=ASSETS / "corpora" / "bench_chemistry",
-        questions=(
-            FIRST_QUESTION,
-            "Explain all the steps of isolating caffeine from tea.",
-            "What is done with the waste of the luminol synthesis?",
-        ),
-    ),
-    Sample(
-        name="bank-investigation",
-        title="A bank investigation",
-        folder=ASSETS / "corpora" / "bank_investigation",
-        questions=(
-            "Who owns the company that the payments went to?",
-            "Why was the first alert closed, and why was it opened again?",
-        ),
-    ),
-    Sample(
-        name="science-primer",
-        title="Science primer",
-        folder=ASSETS / "corpora" / "science_primer",
-        questions=("What does Ohm's law say about current and voltage?", "Why does ice float on water?"),
-    ),
+_READ = tomllib.loads((ASSETS / "corpora" / "samples.toml").read_text(encoding="utf-8"))
+SAMPLES = tuple(
+    Sample(name, said["title"], ASSETS / "corpora" / name.replace("-", "_"), tuple(said["questions"]))
+    for name, said in _READ.items()
 )
+FIRST_QUESTION = SAMPLES[0].questions[0]

@@ -1,4 +1,4 @@
-"""The pairs of `words.toml`: opposites and rewordings, for edits and for training pairs."""
+"""The words of `words.toml`: opposites and rewordings, for edits and for training pairs; kinds of role and of thing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 _READ = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 PAIRS: dict[str, str] = _READ["pairs"]
+WHO: list[str] = _READ["roles"]["who"]
+WHAT: list[str] = _READ["roles"]["what"]
 
 
 def table(text: str, separator: str | None) -> dict[str, list[str]]:

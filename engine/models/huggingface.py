@@ -135,24 +135,18 @@ class HuggingFaceModel:
         name_or_folder: str | Path,
         dtype: str = "auto",
         device: str = "auto",
-        threads: int | None = None,
         *,
-        safetensors_only: bool = True,
         called: str | None = None,
         adapter: Path | None = None,
         watch: Watch | None = None,
     ) -> HuggingFaceModel:
         """Load by id, folder or .gguf file.
 
-        `dtype`: auto, float32, bfloat16, float16, 8bit, 4bit; `device`: auto, cpu, cuda, mps. `threads` sets torch's
-        thread count for the whole process; `adapter` is merged into the weights. With dtype "auto", a large model of a
-        GGUF file writes by llama.cpp on a CPU. Raises `ModelNotFound` or `ModelError`.
+        `dtype`: auto, float32, bfloat16, float16; `device`: auto, cpu, cuda, mps; `adapter` is merged into the weights.
+        With dtype "auto", a large model of a GGUF file writes by llama.cpp on a CPU. Raises `ModelNotFound` or
+        `ModelError`.
         """
-        if threads is not None:
-            torch.set_num_threads(threads)
-        module, tokenizer = load_parts(
-            name_or_folder, dtype=dtype, device=device, safetensors_only=safetensors_only, adapter=adapter, watch=watch
-        )
+        module, tokenizer = load_parts(name_or_folder, dtype=dtype, device=device, adapter=adapter, watch=watch)
         model = cls(called or str(name_or_folder), module, tokenizer)
         file = gguf_file(Path(name_or_folder)) if dtype == "auto" and adapter is None else None
         if file is not None and writes_faster(module.num_parameters(), model.device):

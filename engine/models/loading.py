@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 from pathlib import Path
@@ -18,7 +17,6 @@ from engine.core.progress import Watch
 from engine.models.gguf import check_readable, converted_folder, is_gguf, read_header
 from engine.models.memory import BYTES, MemoryEstimate, free_memory, is_out_of_memory, memory_estimate, reading_a_model
 
-QUANTIZED = ("8bit", "4bit")
 SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole
 # What transformers raises over files that are missing, damaged or lie.
 UNREADABLE = (
@@ -32,7 +30,6 @@ def load_parts(
     *,
     dtype: str = "auto",
     device: str = "auto",
-    safetensors_only: bool = True,
     adapter: Path | None = None,
     watch: Watch | None = None,
 ) -> tuple[Any, Any]:
@@ -47,7 +44,7 @@ def load_parts(
             from transformers import AutoTokenizer
 
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
-            module = _load_module(source, dtype, device, safetensors_only, offline)
+            module = _load_module(source, dtype, device, offline)
             if adapter is not None:
                 module = merge_adapter(module, adapter)
     except UNREADABLE as error:
@@ -60,24 +57,21 @@ def gguf_file(source: Path) -> Path | None:
     return source if is_gguf(source) else next(source.glob("*.gguf"), None)
 
 
-def _load_module(source: str, dtype: str, device: str, safetensors_only: bool, offline: bool) -> Any:
+def _load_module(source: str, dtype: str, device: str, offline: bool) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     place = pick_device(device)
     config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
     check_memory(source, config, dtype, place)
-    options: dict[str, Any] = {"dtype": pick_dtype(dtype, place, config)}
-    if dtype in QUANTIZED:
-        options = {"quantization_config": quantization(dtype), "device_map": {"": place}}
     module: Any = AutoModelForCausalLM.from_pretrained(
         source,
         config=config,
         trust_remote_code=False,
         local_files_only=offline,
-        use_safetensors=True if safetensors_only else None,
-        **options,
+        use_safetensors=True,
+        dtype=pick_dtype(dtype, place, config),
     )
-    return module if dtype in QUANTIZED else module.to(place)
+    return module.to(place)
 
 
 def merge_adapter(module: Any, folder: Path) -> Any:
@@ -130,8 +124,6 @@ def pick_device(device: str) -> str:
 
 def pick_dtype(dtype: str, device: str, config: Any) -> torch.dtype:
     """ "auto": float32 on a CPU that holds it in half of its free memory, else the checkpoint's own."""
-    if dtype in QUANTIZED:
-        return torch.bfloat16
     if dtype not in ("auto", *BYTES):
         raise ModelError(f"There is no dtype {dtype!r}. Choose one of auto, {', '.join(BYTES)}.")
     if dtype != "auto":
@@ -142,15 +134,6 @@ def pick_dtype(dtype: str, device: str, config: Any) -> torch.dtype:
         return own
     fits = memory_estimate(config, "float32").weights < free_memory("cpu") // 2
     return torch.float32 if fits else torch.bfloat16
-
-
-def quantization(dtype: str) -> Any:
-    """The bitsandbytes config of "8bit" or "4bit"; `ModelError` where the library is not installed."""
-    if importlib.util.find_spec("bitsandbytes") is None:
-        raise ModelError(f"{dtype} weights need the package bitsandbytes. Install it, or choose bfloat16.")
-    from transformers import BitsAndBytesConfig
-
-    return BitsAndBytesConfig(load_in_8bit=dtype == "8bit", load_in_4bit=dtype == "4bit")  # type: ignore[no-untyped-call]
 
 
 def _explain(source: str, error: Exception, offline: bool) -> ModelError:

@@ -17,7 +17,7 @@ from engine.core.errors import PromptTooLong
 from engine.models.protocols import TokenPrompt
 
 _LAYERS = 1_000  # the most that a model may claim; each is built, without storage, to count its parameters
-BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "8bit": 1.0, "4bit": 0.5}
+BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def memory_estimate(config: Any, dtype: str = "float32", prompt_tokens: int = 40
     return MemoryEstimate(
         parameters=parameters,
         weights=int(parameters * size),
-        cache=int(batch * prompt_tokens * cache_values(config) * (2.0 if size <= 2 else size)),
+        cache=int(batch * prompt_tokens * cache_values(config) * size),
         activations=batch * row_bytes(config, prompt_tokens, 256),
     )
 

@@ -9,7 +9,7 @@ import msgspec
 
 from engine.analyses.attribution import attribution_section, attributions_of, has_scores
 from engine.analyses.case_verdict import SentenceVerdict, case_verdict, open_items
-from engine.analyses.facts import record_of, tracked_runs
+from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs
 from engine.analyses.imported import KIND as LABELS
 from engine.analyses.registry import find
 from engine.answer.citations import annotate, without_markers
@@ -42,7 +42,8 @@ from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
 from engine.core.values import Analysis, Answer, Case, Stamp
-from engine.methods.are.export import change_said
+from engine.methods.are.backtrack import change_said
+from engine.methods.are.values import AreRecord
 from engine.methods.subject import banner
 from engine.models.self_test import remembered
 from engine.report.html import to_html
@@ -62,6 +63,14 @@ def html_report(case: Case, history: Sequence[Mark] = (), key: bytes | None = No
 def markdown_report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> str:
     """The report as Markdown."""
     return to_markdown(report(case, history, key))
+
+
+def facts_report(case: Case, record: AreRecord, review: Review) -> str:
+    """One check of the answer as Markdown: its text with the edits, facts, verdicts, evidence, measures."""
+    blocks = tuple(FACTS.blocks(case, record, review))
+    return to_markdown(
+        ReportDocument(case.question, f"Groundwork case {case.id}", f"Check by {record.verifier}.", blocks)
+    )
 
 
 def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> ReportDocument:

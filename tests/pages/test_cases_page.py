@@ -10,7 +10,7 @@ import components.cache
 from engine.analyses.facts import record_of
 from engine.cases.query import Query
 from engine.cases.review import MarkDraft, review_of
-from engine.methods.are.export import proposed
+from engine.methods.are.backtrack import proposed
 from engine.report.compare import conditions
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case

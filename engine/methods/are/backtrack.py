@@ -8,7 +8,8 @@ evidence is a suggestion: shown, never put in by itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -179,6 +180,31 @@ def edited(clause: Clause, edits: Sequence[Placed]) -> str:
     for edit in sorted((e for e in edits if e.status == "placed"), key=lambda e: -e.start):
         text = text[: edit.start - clause.start] + edit.new + text[edit.end - clause.start :]
     return text
+
+
+# What a reviewer decided on edits, by their ids; a mark in the case's history names the edit by its text.
+Decision = Literal["accepted", "rejected"]
+_PROPOSAL = re.compile(r"\d+-\d+: (?P<old>.*?) -> (?P<new>.*)", re.DOTALL)
+
+
+def accepted_ids(decisions: Mapping[str, Decision]) -> set[str]:
+    """The ids of the edits that were accepted."""
+    return {key for key, value in decisions.items() if value == "accepted"}
+
+
+def proposed(edit: Placed) -> str:
+    """An edit as a mark's machine side says it, so that a decision on another check's edit can be told apart."""
+    return f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
+
+
+def change_said(proposal: str) -> str:
+    """The text of an edit as `proposed` wrote it, without its offsets.
+
+    >>> change_said("142-148: 89,000 -> 98,000"), change_said("9-12: So. -> ")
+    ('89,000 → 98,000', 'So. → taken out')
+    """
+    found = _PROPOSAL.fullmatch(proposal)
+    return f"{found['old'] or 'nothing'} → {found['new'] or 'taken out'}" if found else proposal
 
 
 # Sentences and asides that no passage bears out or surely contradicts, offered for deletion.

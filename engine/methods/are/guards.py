@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from engine.core.settings import Verification
 from engine.core.text import STOP_WORDS
 from engine.english.parser import common_nouns
+from engine.english.words import WHAT, WHO
 from engine.methods.are.anchor import SPEAKS, Anchor
 from engine.methods.are.event_order import against
 from engine.methods.are.names import names
@@ -37,36 +38,6 @@ SURELY = 0.6  # share from which another number or name in place of a lacking on
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
 WELL = 0.85  # p(supportive) from which roles are not compared
 SOMEONE = -0.03  # how much nearer a noun is to WHO than to WHAT, at least, to count as a role
-WHO = (
-    "person",
-    "people",
-    "a person in a job",
-    "profession",
-    "someone's role or office",
-    "group of people",
-    "committee, board or team",
-    "organisation, department or authority",
-    "member of a family",
-)
-WHAT = (
-    "object",
-    "substance",
-    "place",
-    "building",
-    "event",
-    "action",
-    "process",
-    "time",
-    "amount of money",
-    "number or quantity",
-    "idea or quality",
-    "document or text",
-    "animal",
-    "disease",
-    "word for a thing",
-    "position or direction",
-    "software or technology",
-)
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 
 

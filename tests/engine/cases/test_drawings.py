@@ -17,7 +17,7 @@ from engine.cases.case_file import read_case_file
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import content_hash
 from engine.core.values import Attribution
-from engine.methods.are.export import proposed
+from engine.methods.are.backtrack import proposed
 from engine.methods.used_supports import UsedSupports
 from engine.report import drawings
 from engine.report.drawings import (
