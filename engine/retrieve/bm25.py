@@ -29,7 +29,6 @@ Places = NDArray[np.intp]
 _HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False}
 _K1, _B = 1.5, 0.75
 _ROUNDING = 1e-4  # of sums of what words add
-_FLOOR_FROM = 10_000  # texts
 _MOST = "most.npy"  # the most that each word adds to a text
 _PARTS = (("indices", np.int32), ("data", np.float32))
 _COUNT = np.dtype([("text", "<i4"), ("word", "<i4"), ("times", "<i4")])
@@ -100,34 +99,37 @@ class Postings:
 
     def at(self, question: str, rows: Places) -> Floats:
         """The scores of some texts."""
-        found = np.zeros(len(rows), dtype=np.float32)
-        for word in self._asked(question):
-            found += self._adds_to(word, rows)
-        return found
+        return self._sums(self._asked(question), rows)
 
     def best(self, question: str, count: int) -> Places:
         """The rows of the `count` best texts, ties in order; where fewer have a word of it, the first ones with them.
 
-        Words are taken in the order of how much they can add (Turtle and Flood, 1995). Once those left
-        cannot together lift a text into the `count` best, no text is looked at for their sake.
+        Words are taken in the order of how much they can add (Turtle and Flood, 1995). Once those left cannot
+        together lift a text into the `count` best, they are looked up only in texts that are still in question.
         """
-        words = sorted(self._asked(question), key=lambda word: -self._most[word])
-        sums, floor, left = np.zeros(self.size, dtype=np.float32), 0.0, float(self._most[words].sum())
-        first: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # texts with a rare word: the floor is told by these
-        for word in words:
-            if left + _ROUNDING < floor:
-                break
-            texts, adds = self._part(word)
-            sums[texts] += adds
-            left -= float(self._most[word])
-            if len(first) < max(count, _FLOOR_FROM):
-                first = np.union1d(first, texts)
-            if len(first) >= count:
-                floor = max(floor, float(np.partition(sums[first], len(first) - count)[len(first) - count]))
-        rows: Places = np.flatnonzero(sums >= max(floor - left - _ROUNDING, float(np.finfo(np.float32).tiny)))
+        asked = self._asked(question)
+        words = sorted(asked, key=lambda word: -self._most[word])
+        left = [*np.cumsum(self._most[words][::-1], dtype=float)[::-1].tolist(), 0.0]  # what the words from each on add
+        sums, floor, taken = np.zeros(self.size, dtype=np.float32), 0.0, 0
+        leaders: Places = np.zeros(0, dtype=np.intp)
+        while taken < len(words) and left[taken] + _ROUNDING >= floor:
+            texts, adds = self._part(words[taken])
+            raised = sums[texts] + adds
+            sums[texts] = raised
+            taken += 1
+            leaders = np.union1d(leaders, texts[best_rows(raised, count)])
+            leaders = leaders[best_rows(sums[leaders], count)]
+            if len(leaders) == count:  # scored in full: the sooner the floor is high, the fewer texts are looked at
+                floor = max(floor, float(self._sums(asked, leaders).min()))
+        rows: Places = np.flatnonzero(sums >= max(floor - left[taken] - _ROUNDING, float(np.finfo(np.float32).tiny)))
+        reached = sums[rows]
+        for number in range(taken, len(words)):
+            reached += self._adds_to(words[number], rows)
+            still = reached >= floor - left[number + 1] - _ROUNDING
+            rows, reached = rows[still], reached[still]
         if len(rows) < count:
             rows = np.union1d(rows, np.arange(min(count, self.size)))
-        return rows[best_rows(self.at(question, rows), count)]
+        return rows[best_rows(self._sums(asked, rows), count)]
 
     def _asked(self, question: str) -> list[int]:
         """The numbers of the question's words that some text has, each as often as it is asked."""
@@ -137,6 +139,13 @@ class Postings:
         """The texts that hold a word, ascending, and what it adds to each."""
         part = slice(int(self._starts[word]), int(self._starts[word + 1]))
         return np.asarray(self._texts[part]), np.asarray(self._adds[part])
+
+    def _sums(self, words: list[int], rows: Places) -> Floats:
+        """What some words together add to each of some texts."""
+        found = np.zeros(len(rows), dtype=np.float32)
+        for word in words:
+            found += self._adds_to(word, rows)
+        return found
 
     def _adds_to(self, word: int, rows: NDArray[Any]) -> Floats:
         """A word's contribution to each of some texts."""
