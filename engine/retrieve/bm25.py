@@ -141,7 +141,7 @@ class Postings:
         return np.asarray(self._texts[part]), np.asarray(self._adds[part])
 
     def _sums(self, words: list[int], rows: Places) -> Floats:
-        """What some words together add to each of some texts."""
+        """The sum of what `words` add, for each of the texts `rows`."""
         found = np.zeros(len(rows), dtype=np.float32)
         for word in words:
             found += self._adds_to(word, rows)

@@ -110,7 +110,7 @@ def finished_run(home, name, cases="attr-rag-chunks", said=""):
     `said` is put wherever a run keeps words of others: ids, the data's name, why a value is missing or a unit failed.
     """
     folder = home / "evaluations" / name
-    (folder / "cases").mkdir(parents=True)
+    (folder / "cases").mkdir(parents=True, exist_ok=True)  # a second try finds it
     store = CaseStore(home / "cases.sqlite")
     case = store.load(store.rows(limit=1)[0].id)
     config = Config(
