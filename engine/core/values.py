@@ -438,14 +438,14 @@ def identity(record: Mapping[str, Any], number: int) -> str:
     return str(next((record[name] for name in ("id", "_id") if record.get(name) is not None), number))
 
 
-def numbered_jsonl(lines: Iterable[str | bytes]) -> Iterator[tuple[int, Json | RecordError]]:
+def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, Json | RecordError]]:
     """(line number from 1, object as it stands, or what is wrong with the line) of every line that is not blank."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield number, _object(number, line)
 
 
-def _object(number: int, line: str | bytes) -> Json | RecordError:
+def _object(number: int, line: str) -> Json | RecordError:
     if len(line) > LINE_LIMIT:
         return RecordError(
             f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}. Give shorter passages."

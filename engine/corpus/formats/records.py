@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from engine.core.errors import FileError, RecordError
+from engine.core.errors import FileError
 from engine.core.progress import Watch
-from engine.core.values import Document, Json, Value as Frozen, numbered_jsonl
+from engine.core.values import Document, Json, Value as Frozen
 
 
 class Fields(Frozen, frozen=True):
@@ -38,9 +38,17 @@ def jsonl_documents(text: str, name: str, fields: Fields | None = None) -> list[
 
 def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, Json]]:
     """(line number from 1, record) of every line that is not blank; raise `FileError` naming the first that is none."""
-    for line, record in numbered_jsonl(lines):
-        if isinstance(record, RecordError):
-            raise FileError(f"{name}: {record}")
+    for line, content in enumerate(lines, start=1):
+        if not content.strip():
+            continue
+        try:
+            record = msgspec.json.decode(content)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise FileError(f"{name}, line {line}, is not JSON ({error}). Write one JSON object per line.") from error
+        if not isinstance(record, dict):
+            raise FileError(
+                f"{name}, line {line}, is not a JSON object. Write one object with id, title and text per line."
+            )
         yield line, record
 
 

@@ -92,8 +92,8 @@ def test_jsonl_with_named_fields() -> None:
     ("data", "words"),
     [
         (b'{"_id": "a"}', "line 1, has no text"),
-        (b'{"text": "x"}\n[1]', "Line 2 is not a JSON object"),
-        (b'{"text": "x"}\n{"text"', "Line 2 is not JSON"),
+        (b'{"text": "x"}\n[1]', "line 2, is not a JSON object"),
+        (b'{"text": "x"}\n{"text"', "line 2, is not JSON"),
         (b'{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}', "'a' twice"),
     ],
 )

@@ -71,7 +71,7 @@ def test_reading_stops_where_the_caller_stops(tmp_path):
     path = tmp_path / "cut.jsonl"
     path.write_text(json.dumps({"id": 1, "text": "One.", "title": ""}) + "\nnot json\n")
     assert [d.id for d in islice(records.stream(path), 1)] == ["1"]
-    with pytest.raises(FileError, match="Line 2"):
+    with pytest.raises(FileError, match="line 2"):
         list(records.stream(path))
 
 
