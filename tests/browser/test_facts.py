@@ -76,6 +76,7 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     report = saved(page, "Report")
     assert "(edit 1, accepted)" in report
     assert "(edit 2, rejected)" in report
+    assert "right on" in report
 
 
 @pytest.mark.long
