@@ -12,17 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bench.results import conditions, write_section
 from engine.answer.citations import annotate
-from engine.core.values import Answer, AuditRecord
+from engine.answer.prompt import build_prompt
+from engine.core.values import AuditRecord
 from engine.methods.support import answer_support
 from engine.models.alignment import clean
 from engine.models.embedder import load_embedder
-from engine.models.protocols import Embedder, Entailment
+from engine.models.protocols import Embedder, Entailment, LanguageModel
+from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
 from training.verifier_data import read
 
@@ -30,7 +33,7 @@ PARTS = {"XSum": ("xsum", 239), "CNN": ("cnn", 110)}  # how ids begin, articles
 TOLD = (
     "QAGS: sentences of summaries that models wrote, against the whole article. A sentence is supported if most of "
     "three people say so. AUROC, with the middle 95% of 1,000 draws of the sentences. Support is the mean of the other "
-    "four rows. Verdict is the verifier on the best windows."
+    "rows. Verdict is the verifier on the best windows; explained is by the embedded language model."
 )
 
 
@@ -43,15 +46,18 @@ class Sentence:
     parts: dict[str, float]
 
 
-def measured(folder: Path, part: str, articles: int, verifier: Entailment, embedder: Embedder) -> list[Sentence]:
+def measured(
+    folder: Path, part: str, articles: int, verifier: Entailment, embedder: Embedder, scorer: LanguageModel
+) -> list[Sentence]:
     """The support of every summary sentence of at most `articles` articles of a part."""
     rows = [row for row in read(folder, "qags/localise.jsonl") if row["id"].startswith(PARTS[part][0])]
     found = []
     for row in Random(1).sample(rows, min(articles, PARTS[part][1])):
         (passage,) = AuditRecord(question="summary", passages=(clean(row["source"]),)).as_passages()
+        prompt = build_prompt("summary", [passage])
         for sentence in row["sentences"]:
-            answer = annotate(Answer(text=clean(sentence["text"])), 1, "alce")
-            scored = answer_support(answer, [passage], verifier, embedder)
+            answer = annotate(scorer.encode_answer(clean(sentence["text"])), 1, "alce")
+            scored = answer_support(answer, [passage], verifier, embedder, (scorer, prompt, answer))
             supported = 2 * sentence["supported"] > sentence["votes"]
             found += [Sentence(supported, one.support, one.parts) for one in scored[:1]]
     return found
@@ -85,7 +91,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     verifier, embedder = load_entailment(), load_embedder()
-    found = {part: measured(asked.data, part, asked.articles, verifier, embedder) for part in PARTS}
+    scorer: Any = load_writer("embedded")
+    found = {part: measured(asked.data, part, asked.articles, verifier, embedder, scorer) for part in PARTS}
     rows = {
         name: [cell(part, [one.parts[name] for one in part]) for part in found.values()]
         for name in found["XSum"][0].parts

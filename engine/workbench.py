@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +28,7 @@ from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import Write, Written, prompting, quoting, refusing
 from engine.cases.importers import imported_case
 from engine.cases.store import CaseStore, new_case_id
-from engine.core.errors import CorpusError, InputError, ServerError
+from engine.core.errors import AttributionError, CorpusError, InputError, ModelError, ServerError
 from engine.core.files import home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Settings
@@ -38,7 +38,8 @@ from engine.corpus.formats.records import Fields
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.methods.attr_rag import Score, scored_by
 from engine.methods.refinement.advisor import CORPUS as TASK_CORPUS, AmlTask
-from engine.methods.support import SentenceSupport, answer_support
+from engine.methods.subject import subject
+from engine.methods.support import Scored, SentenceSupport, answer_support
 from engine.models.cluster import RayEmbedder
 from engine.models.defaults import AUTO, READER, resolve_writer
 from engine.models.embedder import full_name, load_embedder
@@ -305,8 +306,16 @@ class Workbench:
         return case
 
     def support(self, case: Case, watch: Watch | None = None) -> tuple[SentenceSupport, ...]:
-        """How far the case's passages bear out each sentence of its answer, by the embedded verifier."""
-        return answer_support(case.answer, case.passages, load_entailment(), self.embedder, watch)
+        """How far the passages bear out each sentence of the answer, by the embedded verifier and the default scorer.
+
+        Where the scorer is missing or the passages exceed its window, the other parts decide.
+        """
+        scored: Scored | None = None
+        with suppress(ModelError, AttributionError):
+            scorer = self.scorer()
+            prompt, answer, _ = subject(case, scorer, self.settings)
+            scored = scorer, prompt, answer
+        return answer_support(case.answer, case.passages, load_entailment(), self.embedder, scored, watch)
 
 
 class Growing:

@@ -4,23 +4,30 @@ No paper's method. A verifier alone misses what is worded otherwise, words alone
 own words. Parts, each in [0, 1]: `verdict`, the verifier's largest probability of supportive over the windows that hold
 most of the sentence's words; `closest`, the same for the passage sentence nearest in meaning alone; `similarity`, the
 cosine to that sentence; `words`, the share of the sentence's content words that the passages have (rare ones weigh
-more). Weights fitted on one kind of text did worse on another than the plain mean (bench/support.py has the figures).
-Left out: verdicts of the sentence's facts, which cost a check of the whole answer.
+more); `explained`, the share of the sentence's surprise to a language model that the passages take away. Weights fitted
+on one kind of text did worse on another than the plain mean (bench/support.py has the figures). Left out: verdicts of
+the sentence's facts, which cost a check of the whole answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+import numpy as np
+
+from engine.core.errors import PromptTooLong
 from engine.core.metrics import statements
 from engine.core.progress import Watch
 from engine.core.text import covered, sentences, stems, titled, word_weights
-from engine.core.values import Answer, Passage, Value
-from engine.models.protocols import Embedder, Entailment
+from engine.core.values import Answer, Passage, Prompt, Value
+from engine.methods.spans import Span, content_mask, passage_numbers, span_masks
+from engine.models.protocols import Embedder, Entailment, LanguageModel
 from engine.models.verdicts import windows
 
 READ = 3  # windows that the verifier reads for a sentence
+Scored = tuple[LanguageModel, Prompt, Answer]  # a scorer, the prompt with the passages, the answer in its tokens
 
 
 class SentenceSupport(Value, frozen=True):
@@ -49,9 +56,17 @@ class Window:
 
 
 def answer_support(
-    answer: Answer, passages: Sequence[Passage], verifier: Entailment, embedder: Embedder, watch: Watch | None = None
+    answer: Answer,
+    passages: Sequence[Passage],
+    verifier: Entailment,
+    embedder: Embedder,
+    scored: Scored | None = None,
+    watch: Watch | None = None,
 ) -> tuple[SentenceSupport, ...]:
-    """The support of each sentence of the answer that says something, without its markers; empty without passages."""
+    """The support of each sentence of the answer that says something, without its markers; empty without passages.
+
+    Without `scored` there is no part `explained`.
+    """
     found = passage_windows(passages)
     said = statements(answer)
     if not found or not said:
@@ -65,8 +80,10 @@ def answer_support(
         for evidence in (*(found[i].text for i in places), near)
     ]
     speaking = iter(verifier.entailment(pairs, watch).tolist())
+    spans = [(sentence.start, sentence.end) for sentence in said]
+    explained = _explained(scored, spans, watch)
     result, held = [], frozenset[str]().union(*(window.stems for window in found))
-    for sentence, (_, similarity), places in zip(said, close, chosen, strict=True):
+    for sentence, (_, similarity), places, share in zip(said, close, chosen, explained, strict=True):
         read = [next(speaking) for _ in places]
         best = max(range(len(places)), key=lambda i: read[i])
         parts = {
@@ -74,6 +91,7 @@ def answer_support(
             "closest": next(speaking),
             "similarity": max(0.0, similarity),
             "words": covered(word_weights(sentence.text, [window.stems for window in found]), held),
+            **({} if share is None else {"explained": share}),
         }
         window = found[places[best]]
         result.append(
@@ -87,6 +105,32 @@ def answer_support(
             )
         )
     return tuple(result)
+
+
+def _explained(scored: Scored | None, spans: Sequence[Span], watch: Watch | None) -> Sequence[float | None]:
+    """`surprise_explained`, or None for each span without a scorer or with more passages than its window holds."""
+    with suppress(PromptTooLong):
+        if scored:
+            return surprise_explained(*scored, spans, watch)
+    return [None] * len(spans)
+
+
+def surprise_explained(
+    model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None = None
+) -> list[float]:
+    """For each span of the answer the share of its surprise (nats) that the passages take away, 0 to 1.
+
+    1 - surprise with all passages / surprise without any, over the half of the span's content tokens that surprise most
+    without: function words are as likely after any text. A span without content tokens has 0. Two forward passes.
+    """
+    coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
+    bare = coded.without(set(passage_numbers(coded)))
+    told, untold = -model.score([coded, bare], ids, watch)
+    shares = []
+    for mask in span_masks(answer, spans, content_mask(answer)):
+        rare = mask & (untold >= np.median(untold[mask])) if mask.any() else mask
+        shares.append(float(np.clip(1 - told[rare].sum() / max(untold[rare].sum(), 1e-9), 0, 1)) if mask.any() else 0.0)
+    return shares
 
 
 def passage_windows(passages: Sequence[Passage]) -> list[Window]:

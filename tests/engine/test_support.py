@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine.answer.citations import annotate
-from engine.core.values import Answer, AuditRecord
-from engine.methods.support import answer_support, best_windows, passage_windows
-from engine.models.protocols import Judged
+from engine.answer.prompt import build_prompt
+from engine.core.errors import PromptTooLong
+from engine.core.values import Answer, AuditRecord, Token
+from engine.methods.support import answer_support, best_windows, passage_windows, surprise_explained
+from engine.models.protocols import Judged, TokenPrompt
 from tests.engine.retrieve.test_relevance import OneAxisPerWord
 
 PASSAGES = AuditRecord(question="q", passages=("Iron rusts in rain.", "Gold shines. Gold never rusts.")).as_passages()
@@ -55,6 +60,48 @@ def test_support_is_the_mean_of_its_parts():
     for one in answer_support(answered("Iron rusts in rain. Silver sings."), PASSAGES, Copies(), OneAxisPerWord()):
         assert set(one.parts) == {"verdict", "closest", "similarity", "words"}
         assert one.support == pytest.approx(np.mean(list(one.parts.values())), abs=1e-3)
+
+
+class Remembers:
+    """Scores with fixed surprises: the first row with the passages, the second without."""
+
+    name, surprises = "remembers", ((1.0, 4.0, 0.5, 2.0), (1.0, 8.0, 1.0, 2.0))
+
+    def encode(self, prompt):
+        return TokenPrompt.of((i, (i,), segment.number) for i, segment in enumerate(prompt.segments))
+
+    def score(self, prompts, answer_ids, watch=None):
+        full, bare = prompts
+        assert {1, 2} <= set(full.numbers) and not {1, 2} & set(bare.numbers)
+        return -np.array(self.surprises)[:, : len(answer_ids)]
+
+
+def in_words(text):
+    words = [Token(id=i, start=m.start(), end=m.end()) for i, m in enumerate(re.finditer(r"\S+", text))]
+    return replace(answered(text), tokens=tuple(words))
+
+
+def test_surprise_explained_is_the_share_of_the_rarer_half():
+    answer, prompt = in_words("Iron rusts in rain"), build_prompt("q", PASSAGES)
+    found = surprise_explained(Remembers(), prompt, answer, [(0, 18), (0, 4), (18, 18)])
+    assert found == pytest.approx([1 - 6 / 10, 0.0, 0.0])  # "rusts" and "rain": 6 nats with the passages, 10 without
+
+
+def test_with_a_scorer_support_has_one_part_more():
+    answer, prompt = in_words("Iron rusts in rain"), build_prompt("q", PASSAGES)
+    (one,) = answer_support(answer, PASSAGES, Copies(), OneAxisPerWord(), (Remembers(), prompt, answer))
+    assert one.parts["explained"] == pytest.approx(0.4)
+    assert one.support == pytest.approx(np.mean(list(one.parts.values())), abs=1e-3)
+
+
+def test_where_the_passages_exceed_the_window_the_other_parts_decide():
+    class Narrow(Remembers):
+        def score(self, prompts, answer_ids, watch=None):
+            raise PromptTooLong("too long")
+
+    answer, prompt = in_words("Iron rusts in rain"), build_prompt("q", PASSAGES)
+    (one,) = answer_support(answer, PASSAGES, Copies(), OneAxisPerWord(), (Narrow(), prompt, answer))
+    assert "explained" not in one.parts
 
 
 def test_the_windows_with_most_of_the_words_are_read():
