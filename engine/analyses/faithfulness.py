@@ -103,7 +103,7 @@ class RankingCheck(Value, frozen=True):
         random = self.random_abpc
         spread = f"{number_of(random.n, 'random ranking')} (within ±{random.reach:.3f})"
         if self.above_random is None:
-            return f"ABPC {self.abpc:+z.3f} next to {spread}: {TELLING} are needed to tell it from chance."
+            return f"ABPC {self.abpc:+z.3f} next to {spread}. It takes {TELLING} to rule out chance."
         if self.above_random:
             return f"ABPC {self.abpc:+z.3f}, above all {spread}."
         named = ", ".join(f"{name} ({abpc:+z.3f})" for name, abpc in self.better)
