@@ -241,7 +241,7 @@ def with_report(case, abpc, rankings=10, other="occlusion"):
 
 
 def told(case):
-    """What the badge at the map's legend says, and how it is coloured."""
+    """The line at the map's legend: its words and its colour."""
     return badge(check_of(case, TokenMap.from_dict(stored(case, TOKEN_MAP))))
 
 
