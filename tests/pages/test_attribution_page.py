@@ -324,7 +324,9 @@ def report_of(case):
 
 def checks(app, case):
     """The session's run of the check, None where it began none."""
-    return app.session_state.filtered_state.get("groundwork_runs", {}).get(f"{FAITHFULNESS}:{case.id}")
+    if "groundwork_runs" not in app.session_state:
+        return None
+    return app.session_state["groundwork_runs"].get(f"{FAITHFULNESS}:{case.id}")
 
 
 def labels(app):
