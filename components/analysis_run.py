@@ -97,6 +97,11 @@ def is_by(found: Analysis | None, model: str) -> bool:
     return found is not None and found.stamp.model == model
 
 
+def is_open(case: Case) -> bool:
+    """Whether the case takes another analysis: a signed-off one is frozen."""
+    return review_of(workbench().cases.history(case.id)).status != "signed off"
+
+
 def banners(notes: tuple[str, ...]) -> None:
     """The notes that belong above a score: who wrote the answer and who scored it."""
     for line in filter(is_banner, notes):

@@ -14,6 +14,7 @@ _RUNS = "groundwork_runs"
 _SETTINGS = "groundwork_settings"
 _ROWS = "groundwork_rows"
 _SELECTED = "groundwork_selected"
+_ONCE = "groundwork_once"
 _BEGUN = "groundwork_begun_evaluation"
 SELECTABLE = ("sentence", "fact", "passage")
 
@@ -132,6 +133,14 @@ def row_of(name: str) -> Mapping[str, int]:
 def keep_row(name: str, row: Mapping[str, int]) -> None:
     """Remember which row of a token map was asked for."""
     st.session_state.setdefault(_ROWS, {})[name] = row
+
+
+def first_time(name: str) -> bool:
+    """Whether this session asks for the name for the first time; from then on it does not."""
+    seen: set[str] = st.session_state.setdefault(_ONCE, set())
+    new = name not in seen
+    seen.add(name)
+    return new
 
 
 def set_value(key: str, value: object) -> None:

@@ -15,13 +15,13 @@ import streamlit as st
 from msgspec.structs import replace
 
 from components import state
-from components.analysis_run import ask_for, latest, seconds_said
+from components.analysis_run import ask_for, begin, is_open, seconds_said
 from components.html import visible
 from components.settings_panel import chosen_settings
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
-from engine.analyses.faithfulness import TELLING, FaithfulnessReport, rankings_beside, rows_needed
+from engine.analyses.faithfulness import RankingCheck, rankings_beside, report_by, rows_ahead
 from engine.analyses.kind import FAITHFULNESS
-from engine.analyses.token_map import MapRows, TokenMap
+from engine.analyses.token_map import MapRows, TokenMap, check_due, check_of
 from engine.core.text import ANY_CITATION
 from engine.core.values import Attribution, Case
 from engine.methods import registry
@@ -29,6 +29,7 @@ from engine.methods.faithfulness import agreement, ranked_by
 from engine.methods.spans import anchor, content_mask
 
 AGREE = 0.5  # rank correlation from which a map and occlusion are said to agree
+CHECK = "Check this map"
 
 
 @cache
@@ -65,13 +66,23 @@ def _listen() -> None:
 
 
 def token_map(
-    found: TokenMap, case: Case, *, key: str, chosen: Mapping[str, int] | None = None, beside: Attribution | None = None
+    found: TokenMap,
+    case: Case,
+    *,
+    key: str,
+    chosen: Mapping[str, int] | None = None,
+    beside: Attribution | None = None,
+    check: RankingCheck | None = None,
 ) -> MapRows | None:
     """Draw the map, opened on the row `chosen`; return the row that was clicked and has to be computed.
 
-    `beside` is an occlusion of the same passages, told under each.
+    `beside` is an occlusion of the same passages, told under each; `check` is told at the legend.
     """
-    data = {**token_map_data(found, case, chosen), "beside": occluded(found, beside) if beside else None}
+    data = {
+        **token_map_data(found, case, chosen),
+        "beside": occluded(found, beside) if beside else None,
+        "check": badge(check),
+    }
     asked = heat_map(data, key=key)
     if not asked:
         return None
@@ -117,7 +128,7 @@ def _top(found: Attribution) -> int:
 
 def _go_by(case: Case, found: TokenMap) -> str:
     """Which of the two deletes what matters first, where that was measured."""
-    report = _report(case, found.model)
+    report = report_by(case, found.model)
     own, other = (report.curve_of(name) if report else None for name in (found.method, "occlusion"))
     if own is None or other is None:
         return "Check this map to see which ranking works better here."
@@ -125,43 +136,51 @@ def _go_by(case: Case, found: TokenMap) -> str:
     return f"On this case, deleting the top words of {better} changes the answer more: use that ranking."
 
 
-def map_check(case: Case, found: TokenMap, model: str) -> None:
-    """The map's own ABPC against random rankings, or a button that measures it; where it fails, what does better."""
-    wanted = rankings_beside(found.method, model)
-    report = _report(case, found.model)
-    curve = report.curve_of(found.method) if report else None
-    if report is None or curve is None:
-        rows = rows_needed(len(case.passages), chosen_settings().faithfulness, len(wanted.methods))
-        more = seconds_said(case, model, rows / 2)
-        ask_for(case, FAITHFULNESS, "Check this map", model, more, options=wanted, key="map")
-        return
-    random = report.random
-    spread = f"{random.low:+z.3f} to {random.high:+z.3f} in {random.n} random rankings"
-    if not report.can_tell:
-        st.info(f"ABPC {curve.abpc:+z.3f} ({spread}). Fewer than {TELLING} random rankings cannot tell it from chance.")
-        return
-    if report.is_above_random(curve):
-        st.success(
-            f"ABPC {curve.abpc:+z.3f}, above every random ranking ({spread}). This map finds the words that "
-            f"matter here."
-        )
-        return
-    better = sorted((c for c in report.curves if report.is_above_random(c)), key=lambda c: -c.abpc)
-    named = ", ".join(f"{c.ranking} ({c.abpc:+z.3f})" for c in better)
-    offer = f"Better on this case: {named}." if better else "No other checked method is better than random either."
-    st.warning(f"ABPC {curve.abpc:+z.3f}, not above random ({spread}). Do not rely on this map for this case. {offer}")
+def map_check(case: Case, found: TokenMap, model: str) -> RankingCheck | None:
+    """The map's ABPC next to random rankings; until it is there its run, which follows the map, or a button for it.
+
+    Where the map is not above random, a button for each map that is.
+    """
+    check = check_of(case, found)
+    with st.container(key=f"map_check_{case.id}"):  # always drawn, so that the map below keeps its place and its state
+        if check is None or check.above_random is None:
+            _run_check(case, found, model)
+        elif check.better:
+            _offer(case, [name for name, _ in check.better])
+    return check
+
+
+def _run_check(case: Case, found: TokenMap, model: str) -> None:
+    """Begin the check where it is due, once in a session: one that was cancelled or failed waits for its button."""
+    wanted, settings = rankings_beside(found.method, model), chosen_settings()
+    name = f"{FAITHFULNESS}:{case.id}"
+    run = state.run_of(name)
+    free = run is None or run.ended
+    if (
+        free
+        and check_due(case, found, settings)
+        and is_open(case)
+        and state.first_time(f"{name}, {model}, {found.method}")
+    ):
+        begin(case, FAITHFULNESS, wanted, name, CHECK)
+    more = seconds_said(case, model, rows_ahead(case, wanted, settings) / 2)
+    ask_for(case, FAITHFULNESS, CHECK, model, more, options=wanted, key="map")
+
+
+def _offer(case: Case, better: Sequence[str]) -> None:
+    """A button for each of the rankings that has a map."""
     maps = {method.name for method in registry.methods() if method.explain is not None}
     with st.container(horizontal=True):
-        for name in (c.ranking for c in better if c.ranking in maps):
+        for name in (name for name in better if name in maps):
             st.button(
                 f"Map by {name}", key=f"to_{name}", on_click=state.set_value, args=(f"map_method_{case.id}", name)
             )
 
 
-def _report(case: Case, model: str) -> FaithfulnessReport | None:
-    """The faithfulness report by that scorer."""
-    analysis = latest(case, FAITHFULNESS, model)
-    return FaithfulnessReport.from_dict(analysis.result) if analysis and analysis.stamp.model == model else None
+def badge(check: RankingCheck | None) -> dict[str, str] | None:
+    """The line at the map's legend: its words, and which colour they have."""
+    stands = {True: "good", False: "bad", None: "unsure"}
+    return {"text": visible(check.sentence), "stand": stands[check.above_random]} if check else None
 
 
 def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:

@@ -27,8 +27,8 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gw");
   root.tell = setTriggerValue;
-  const same = JSON.stringify({ ...data, chosen: null, passage: null });
-  if (root.drawn === same) return; // only the choice came back
+  const same = JSON.stringify({ ...data, chosen: null, passage: null, check: null });
+  if (root.drawn === same) { root.judge(data.check); return; } // only the choice came back, or the map's check
   root.drawn = same;
   root.replaceChildren();
   const [negative, positive, sequential] = data.colours;
@@ -149,7 +149,13 @@ export default function (component) {
   const low = make("span");
   const high = make("span");
   legend.append(low, scale, high);
-  views.append(legend);
+  const badge = make("span");
+  root.judge = (check) => {
+    badge.className = "badge " + (check ? check.stand : "");
+    badge.textContent = check ? check.text : "";
+    badge.hidden = !check;
+  };
+  views.append(legend, badge);
   toggle(views, "Largest first", ranked, () => { ranked = !ranked; choose(chosen); return ranked; });
   if (data.sizes) {
     toggle(views, "Show signs", signs, () => { signs = !signs; choose(chosen); return signs; });
@@ -292,6 +298,7 @@ export default function (component) {
   right.append(views, grid);
   root.append(left, right);
   byWord();
+  root.judge(data.check);
   choose(data.chosen || 0);
   showPassage(data.passage);
   return () => window.removeEventListener(SELECTED, root.follow);

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import of_the_stamp
+from engine.analyses.attribution import of_the_stamp, settings_of
 from engine.analyses.floors import rounding, token_floor
 from engine.analyses.kind import COSTS, FAITHFULNESS, ByModel, Kind, Outcome, RunContext, less, words_of
 from engine.cases.blocks import Block, Facts, Fold, notices, table
 from engine.cases.review import Review
+from engine.cases.store import added
+from engine.core.errors import AttributionError, ModelError
 from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness, Occlusion, Settings
-from engine.core.values import Analysis, Answer, Case, Prompt, Value
+from engine.core.text import counted as number_of
+from engine.core.values import Analysis, Answer, Attribution, Case, Prompt, Stamp, Value, inputs_hash
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import (
@@ -30,17 +34,18 @@ from engine.methods.faithfulness import (
     removable,
     token_ranking,
 )
-from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.input_x_gradient import Relevance, input_x_gradient
 from engine.methods.occlusion import occlusion
-from engine.methods.spans import content_mask
-from engine.methods.subject import analysis_of, subject
+from engine.methods.spans import Floats, content_mask
+from engine.methods.subject import analysis_of, stamp_for, subject
 from engine.models.hooks import count_forwards
 from engine.models.memory import computed_otherwise
 from engine.models.protocols import LanguageModel
 
-TELLING = 19  # random rankings: above all of them by chance in 1 of 20 cases
+TELLING = 9  # random rankings: above all of them and their reverses by chance in 1 of 20 cases
 METHODS = ("input x gradient", "occlusion")  # what a report needs anyway
 FURTHER = (registry.RECOMMENDED, "integrated gradients", "value-weighted attention")  # passes of their own
+CHEAP = ("input x gradient", registry.RECOMMENDED, "value-weighted attention")  # at most one pass each way
 
 
 class FaithfulnessReport(Value, frozen=True):
@@ -61,25 +66,65 @@ class FaithfulnessReport(Value, frozen=True):
         return next((curve for curve in self.curves if curve.ranking == ranking), None)
 
     def is_above_random(self, curve: Curves) -> bool:
-        """Whether its ABPC is above that of every random ranking, of which there are enough to tell (`can_tell`)."""
-        return self.can_tell and curve.abpc > self.random.high
+        """Whether its ABPC is above that of every random ranking and its reverse, of which there are `TELLING`."""
+        return self.can_tell and curve.abpc > self.random.reach
 
     @property
     def can_tell(self) -> bool:
         """Whether being above all random rankings happens by chance in at most 1 of 20 cases."""
         return self.random.n >= TELLING
 
+    def check_of(self, ranking: str) -> RankingCheck | None:
+        """One ranking compared with random ones, and what does better on this case; None where it was not measured."""
+        curve = self.curve_of(ranking)
+        if curve is None:
+            return None
+        above = self.is_above_random(curve) if self.can_tell else None
+        better = () if above is not False else (c for c in self.curves if self.is_above_random(c))
+        best = sorted(((c.ranking, c.abpc) for c in better), key=lambda pair: -pair[1])
+        return RankingCheck(curve.abpc, self.random, above, tuple(best))
+
+
+class RankingCheck(Value, frozen=True):
+    """The ABPC of a ranking next to random ones of the same tokens.
+
+    `above_random` is None where there are too few random rankings to tell. `better` are the rankings above random on
+    this case with their ABPC, the best first, where this one is not.
+    """
+
+    abpc: float
+    random_abpc: RandomABPC
+    above_random: bool | None
+    better: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The comparison in words."""
+        random = self.random_abpc
+        spread = f"{number_of(random.n, 'random ranking')} (within ±{random.reach:.3f})"
+        if self.above_random is None:
+            return f"ABPC {self.abpc:+z.3f} next to {spread}. It takes {TELLING} to rule out chance."
+        if self.above_random:
+            return f"ABPC {self.abpc:+z.3f}, above all {spread}."
+        named = ", ".join(f"{name} ({abpc:+z.3f})" for name, abpc in self.better)
+        other = f"Better: {named}." if named else "No other ranking measured is above random either."
+        return f"ABPC {self.abpc:+z.3f}, not above all {spread}. Do not rely on this map here. {other}"
+
 
 class Rankings(ByModel, frozen=True):
-    """Which rankings a report measures; the names are those of registered methods."""
+    """Which rankings a report measures; the names are those of registered methods.
+
+    `otherwise` are measured where the first of `methods` is not above random: those that may do better.
+    """
 
     methods: tuple[str, ...] = METHODS
+    otherwise: tuple[str, ...] = ()
 
 
 def rankings_beside(method: str, model: str) -> Rankings:
-    """The method's ranking and cheap alternatives, to find a better one on this case."""
-    names = dict.fromkeys((*METHODS, registry.RECOMMENDED, "value-weighted attention", method))
-    return Rankings(model=model, methods=tuple(names))
+    """The method's ranking and occlusion's; cheap alternatives where the method's is not above random."""
+    own = tuple(dict.fromkeys((method, "occlusion")))
+    return Rankings(model=model, methods=own, otherwise=tuple(name for name in CHEAP if name not in own))
 
 
 def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHODS)) -> int:
@@ -88,17 +133,87 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
     return 2 + (passages + 1) + rankings * steps + 2 * passages + settings.rankings * (steps - 2)
 
 
+def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
+    """Rows that a run sends through the model, at most: without what the case's report has already."""
+    stored = _stored(case, options.model)
+    inputs = inputs_hash(case.question, case.passages, case.answer.text)
+    known = None
+    if stored is not None and stored.stamp.inputs == inputs and _decisive(stored.stamp) == _decisive(settings):
+        known = _to_add_to(FaithfulnessReport.from_dict(stored.result), options.methods, settings)
+    if known is None:
+        count = len(options.methods) + len(options.otherwise)
+        return rows_needed(len(case.passages), settings.faithfulness, count)
+    missing = [name for name in (*options.methods, *options.otherwise) if known.curve_of(name) is None]
+    return 2 * settings.faithfulness.steps * len(missing)
+
+
+def report_by(case: Case, model: str) -> FaithfulnessReport | None:
+    """The case's report by that model."""
+    stored = _stored(case, model)
+    return FaithfulnessReport.from_dict(stored.result) if stored else None
+
+
+def _stored(case: Case, model: str) -> Analysis | None:
+    """The analysis that holds the case's report by that model."""
+    return next((analysis for analysis in case.analyses if analysis.id == f"{FAITHFULNESS}:{model}"), None)
+
+
+def _decisive(given: Settings | Stamp) -> Settings:
+    """The settings that the numbers of a report depend on, of settings or of a stamp."""
+    settings = settings_of(given) if isinstance(given, Stamp) else given
+    return Settings(
+        prompting=settings.prompting,
+        gradient=settings.gradient,
+        occlusion=Occlusion(count_citation_markers=settings.occlusion.count_citation_markers),
+        faithfulness=replace(settings.faithfulness, check_maps=True),
+    )
+
+
+def _known(case: Case, stamp: Stamp) -> FaithfulnessReport | None:
+    """The case's report, where the same model measured it with the same settings on the same inputs."""
+    stored = _stored(case, stamp.model)
+    if stored is None or _decisive(stored.stamp) != _decisive(stamp):
+        return None
+    same = all(getattr(stored.stamp, one) == getattr(stamp, one) for one in ("inputs", "revision", "dtype", "template"))
+    return FaithfulnessReport.from_dict(stored.result) if same else None
+
+
+def _to_add_to(
+    known: FaithfulnessReport | None, methods: Sequence[str], settings: Settings
+) -> FaithfulnessReport | None:
+    """The report, if it is whole and lacks one of the rankings; one that lacks none is asked for anew."""
+    if known is None or known.random.n < settings.faithfulness.rankings:
+        return None
+    return known if any(known.curve_of(name) is None for name in methods) else None
+
+
 def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:
-    """MoRF, LeRF and ABPC of the rankings on the case's passages and of random ones; a value after each random one."""
+    """MoRF, LeRF and ABPC of the rankings on the case's passages and of random ones; a value after each random one.
+
+    Of a report that the case has, made with the same settings, all is kept and only the missing rankings are measured.
+    """
     model, settings = context.tools.scorer(options.model), context.settings
     prompt, answer, notes = subject(case, model, settings)
     start = time.perf_counter()
     extra = {"faithfulness": settings.faithfulness.to_dict(), "gradient": settings.gradient.to_dict()}
+    known = _to_add_to(_known(case, stamp_for(case, model, settings, extra)), options.methods, settings)
     with count_forwards(model) as count:
-        for found in measured(model, prompt, answer, settings, context.watch, options.methods):
+        for found in measured(
+            model, prompt, answer, settings, context.watch, options.methods, options.otherwise, known
+        ):
             seconds = time.perf_counter() - start
-            report = replace(found, forwards=count.rows, seconds=seconds, notes=(*notes, *found.notes))
+            if known is None:
+                report = replace(found, forwards=count.rows, seconds=seconds, notes=(*notes, *found.notes))
+            else:
+                report = replace(found, forwards=known.forwards + count.rows, seconds=known.seconds + seconds)
             yield analysis_of(case, model, settings, FAITHFULNESS, report, extra)
+
+
+def _entered(case: Case, analysis: Analysis) -> Case:
+    """The case with the report; rankings of an earlier one with the same settings stay in it."""
+    known, report = _known(case, analysis.stamp), FaithfulnessReport.from_dict(analysis.result)
+    kept = tuple(c for c in known.curves if report.curve_of(c.ranking) is None) if known else ()
+    return added(case, replace(analysis, result=replace(report, curves=(*report.curves, *kept))))
 
 
 def measured(
@@ -108,51 +223,86 @@ def measured(
     settings: Settings,
     watch: Watch | None = None,
     methods: Sequence[str] = METHODS,
+    otherwise: Sequence[str] = (),
+    known: FaithfulnessReport | None = None,
 ) -> Iterator[FaithfulnessReport]:
     """The report of one prompt and answer, a curve a method; without gradients (`CannotDo`) there is none.
 
     `methods` are names of registered methods (`InputError` for another); the diagnostics are those of input x gradient.
-    A report comes after each random ranking.
+    A report comes after each random ranking. `methods` are added to a report that is `known`: the random rankings, the
+    curve of passages and the diagnostics are the same for every method. Where the first of `methods` is not above
+    random, those of `otherwise` are added too, as far as the model can do them.
     """
-    coded = model.encode(prompt)
-    ids = [token.id for token in answer.tokens]
-    counted = settings.occlusion.count_citation_markers
-    explained = content_mask(answer, count_citation_markers=counted)
-    relevance = input_x_gradient(
-        model, prompt, answer, target=settings.gradient.target, count_citation_markers=counted, watch=watch
-    )
-    own = Occlusion(count_citation_markers=counted)
-    left_out = occlusion(model, prompt, answer, spans=relevance.spans, floors=False, settings=own, watch=watch)
+    deleting = _Deleting(model, prompt, answer, settings, watch or Watch())
+    report = known
+    for report in deleting.report(methods) if known is None else (deleting.with_curves(known, methods),):
+        yield report
+    check = report.check_of(methods[0]) if report is not None and otherwise else None
+    if report is None or check is None or check.above_random is not False:
+        return
+    for name in otherwise:
+        with contextlib.suppress(ModelError, AttributionError):  # another ranking may do better, none has to
+            report = deleting.with_curves(report, (name,))
+    yield report
 
-    def ranking(name: str) -> Sequence[int]:
-        """Passage tokens, most relevant first; the two methods that the report needs anyway are not run again."""
-        own = registry.method(name, settings)
-        if own.explain is None:
-            ranked = (
-                left_out if name == left_out.method else own.attribute(model, prompt, answer, left_out.spans, watch)
-            )
-            return passage_ranking(coded, ranked.scores[0], ranked.sources)
-        explained = relevance if name == relevance.method else own.explain(model, prompt, answer, watch=watch)
-        return token_ranking(explained.by_span[0], removable(coded))
 
-    rankings = {name: ranking(name) for name in methods}
-    found = curves(model, coded, ids, explained, rankings, settings.faithfulness.steps, watch)
-    by_passage = passage_curves(model, coded, ids, explained, left_out.scores[0], watch)
-    explained_target = float(sum(v for v, e in zip(relevance.values, explained, strict=True) if e))
-    by_gradient = passage_attribution(relevance, coded)
+class _Deleting:
+    """Deletion of one prompt's passage tokens in the order of rankings; rows that rankings share are scored once."""
 
-    for random in random_abpcs(model, coded, ids, explained, settings.faithfulness, watch):
-        wanted = settings.faithfulness.rankings
-        said = f"Stopped after {random.n} of {wanted} random rankings."
-        yield FaithfulnessReport(
-            model=model.name,
-            curves=tuple(found.values()),
-            passages=by_passage,
-            random=random,
-            diagnostics=diagnostics(relevance.by_span[0], coded, explained_target),
-            agreement=agreement({"input x gradient": by_gradient, "occlusion": left_out}),
-            notes=(said,) if random.n < wanted else (),
+    def __init__(self, model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch) -> None:
+        self.model, self.prompt, self.answer, self.settings, self.watch = model, prompt, answer, settings, watch
+        self.counted = settings.occlusion.count_citation_markers
+        self.explained = content_mask(answer, count_citation_markers=self.counted)
+        self.coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
+        self.given = (model, self.coded, ids, self.explained)
+        self.rows: dict[frozenset[int], Floats] = {}
+
+    def with_curves(self, report: FaithfulnessReport, names: Iterable[str]) -> FaithfulnessReport:
+        """The report with a curve for each of the methods that has none in it."""
+        missing = [name for name in names if report.curve_of(name) is None]
+        return replace(report, curves=(*report.curves, *self.curves({name: self.ranking(name) for name in missing})))
+
+    def curves(self, rankings: dict[str, Sequence[int]]) -> tuple[Curves, ...]:
+        """The curves of rankings of passage tokens."""
+        steps = self.settings.faithfulness.steps
+        return tuple(curves(*self.given, rankings, steps, self.watch, self.rows).values())
+
+    def ranking(self, name: str, found: Relevance | Attribution | None = None) -> Sequence[int]:
+        """Passage tokens, most relevant first, by a registered method or by what it has `found`."""
+        own = registry.method(name, self.settings)
+        given = (self.model, self.prompt, self.answer)
+        if own.explain is not None:
+            explained = found if isinstance(found, Relevance) else own.explain(*given, watch=self.watch)
+            return token_ranking(explained.by_span[0], removable(self.coded))
+        whole = ((0, len(self.answer.text)),)
+        scored = found if isinstance(found, Attribution) else own.attribute(*given, whole, self.watch)
+        return passage_ranking(self.coded, scored.scores[0], scored.sources)
+
+    def report(self, methods: Sequence[str]) -> Iterator[FaithfulnessReport]:
+        """The report as it grows with the random rankings; the two methods of `METHODS` run once."""
+        settings, given = self.settings, (self.model, self.prompt, self.answer)
+        relevance = input_x_gradient(
+            *given, target=settings.gradient.target, count_citation_markers=self.counted, watch=self.watch
         )
+        own = Occlusion(count_citation_markers=self.counted)
+        left_out = occlusion(*given, spans=relevance.spans, floors=False, settings=own, watch=self.watch)
+        found: dict[str, Relevance | Attribution] = {relevance.method: relevance, left_out.method: left_out}
+        measured = self.curves({name: self.ranking(name, found.get(name)) for name in methods})
+        by_passage = passage_curves(*self.given, left_out.scores[0], self.watch, self.rows)
+        target = float(sum(v for v, e in zip(relevance.values, self.explained, strict=True) if e))
+        by_gradient = passage_attribution(relevance, self.coded)
+        wanted = settings.faithfulness.rankings
+        for random in random_abpcs(*self.given, settings.faithfulness, self.watch, self.rows):
+            said = f"Stopped after {random.n} of {wanted} random rankings."
+            yield FaithfulnessReport(
+                model=self.model.name,
+                curves=measured,
+                passages=by_passage,
+                random=random,
+                diagnostics=diagnostics(relevance.by_span[0], self.coded, target),
+                agreement=agreement({"input x gradient": by_gradient, "occlusion": left_out}),
+                notes=(said,) if random.n < wanted else (),
+            )
 
 
 def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block]:
@@ -205,7 +355,7 @@ class RankingsGiven(Value, frozen=True):
 
 
 def _cost(case: Case, options: Rankings, settings: Settings) -> str:
-    rows = rows_needed(len(case.passages), settings.faithfulness, len(options.methods))
+    rows = rows_ahead(case, options, settings)
     return f"up to {rows} forward passes, on average over half of {words_of(case):,} words"
 
 
@@ -217,6 +367,7 @@ KIND = Kind(
     options=Rankings,
     run=_run,
     cost=_cost,
+    entered=_entered,
     terms=("faithfulness",),
     again=of_the_stamp(_again, lambda report: RankingsGiven(rankings=tuple(c.ranking for c in report.curves))),
 )

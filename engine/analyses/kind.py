@@ -154,7 +154,9 @@ class Kind(Generic[R]):
     the definitions that it needs there. `again` replays it, `not_again` says why nothing does.
     `keeps_each`: every growing value is stored, because a later run goes on from it; else the last, and of a stopped
     run only where the case holds none. `entered` puts it into the case, `stopped` marks what was not finished.
-    `scores_answer`: whether the text of the case's answer is an input.
+    `scores_answer`: whether the text of the case's answer is an input. `check` is the analysis that tells how far to
+    trust a result, as its kind and options, where it is due: the settings want it and the case does not have it.
+    `checked` is what the case has of it.
     """
 
     name: str
@@ -171,6 +173,8 @@ class Kind(Generic[R]):
     entered: Callable[[Case, Analysis], Case] = added
     stopped: Callable[[Analysis], Analysis] = lambda analysis: analysis
     scores_answer: bool = True
+    check: Callable[[Case, R, Settings], tuple[str, Value] | None] = lambda case, result, settings: None
+    checked: Callable[[Case, R], Value | None] = lambda case, result: None
 
     def read(self, analysis: Analysis) -> R:
         """The stored result as its value; raise `RecordError` where another version stored another shape."""

@@ -12,8 +12,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of
+from engine.analyses.faithfulness import RankingCheck, Rankings, rankings_beside, report_by, rows_ahead
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
-from engine.analyses.kind import TOKEN_MAP, ByModel, Kind, Outcome, RunContext, less, words_of
+from engine.analyses.kind import FAITHFULNESS, TOKEN_MAP, ByModel, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
 from engine.cases.blocks import Block, Facts, Fold, Heat, Table, name_of, notices, plain, signed, table
 from engine.cases.review import Review
@@ -235,6 +236,33 @@ def _token_rows_of(found: TokenMap, settings: Gradient) -> tuple[tuple[float, ..
     return tuple(own[token] for token in wanted) if set(wanted) <= own.keys() else ()
 
 
+CHECK_SECONDS = 300.0  # a check that may take longer waits for a click
+
+
+def check_of(case: Case, found: TokenMap) -> RankingCheck | None:
+    """The map's ABPC next to random rankings, from the case's faithfulness report by the same model."""
+    report = report_by(case, found.model)
+    return report.check_of(found.method) if report else None
+
+
+def check_due(case: Case, found: TokenMap, settings: Settings) -> Rankings | None:
+    """The check that follows the map by itself, where the settings want it and the case does not have it.
+
+    None for one that may take longer than `CHECK_SECONDS`. The map itself tells the time per pass; a row of the check
+    is half a pass, because half of the words are deleted on average.
+    """
+    if not settings.faithfulness.check_maps or check_of(case, found) is not None:
+        return None
+    wanted = rankings_beside(found.method, found.model)
+    pace = found.seconds / max(1, found.forwards + 2 * found.backwards)
+    return wanted if pace * rows_ahead(case, wanted, settings) / 2 <= CHECK_SECONDS else None
+
+
+def _check(case: Case, found: TokenMap, settings: Settings) -> tuple[str, Value] | None:
+    due = check_due(case, found, settings)
+    return (FAITHFULNESS, due) if due else None
+
+
 ALONE = "each alone"
 
 
@@ -262,6 +290,7 @@ Row = tuple[tuple[float, ...], ...]
 
 def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
     """Sums a passage as a table, then the passages as heatmaps, the strongest first."""
+    check = check_of(case, found)
     places = [found.answer.sentences.index(span) + 1 for span in found.sentences]
     names = ["Whole answer", *(f"Sentence {place}" for place in places)]
     targets = list(zip(names, found.rows[: len(names)], strict=True))
@@ -272,6 +301,7 @@ def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
                 ("Scored by", found.model),
                 ("Target", found.target),
                 ("Cost", f"{found.forwards:,} forwards, {found.backwards:,} backwards, {found.seconds:.1f} s"),
+                ("Faithfulness", check.sentence if check else "not checked"),
                 ("Answer tokens where the model would have chosen another", str(len(found.argmax_differs))),
             )
         ),
@@ -353,6 +383,8 @@ KIND = Kind(
     options=MapRows,
     run=_run,
     cost=_cost,
+    check=_check,
+    checked=check_of,
     terms=("gradient",),
     again=of_the_stamp(
         _again, lambda found: RowsGiven(method=found.method, sentences=found.sentences, tokens=found.tokens)

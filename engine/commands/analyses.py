@@ -189,14 +189,25 @@ def _summary(values: list[float]) -> Record:
 def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench) -> None:
     """Run an analysis on a case of the library and store it.
 
-    KIND is a kind's name as in the case file; an unknown kind prints the list.
+    KIND is a kind's name as in the case file; an unknown kind prints the list. A token map comes with its `check`, the
+    ABPC next to random rankings, unless faithfulness.check_maps is off or the check takes minutes.
 
     Example: python -m engine analyse 3f9c0a417b2e "token map" --with model=embedded
     """
-    options = options_of(kind_named(kind), given)
-    click.echo(bench.cost(bench.cases.load(case), kind, options), err=True)
-    found = bench.analyse(case, kind, options, progress())
-    emit({"case": found.id, **found.analyses[-1].to_dict()})
+
+    def ran(name: str, options: Value) -> Case:
+        click.echo(bench.cost(bench.cases.load(case), name, options), err=True)
+        return bench.analyse(case, name, options, progress())
+
+    own = kind_named(kind)
+    found = ran(kind, options_of(own, given))
+    made = found.analyses[-1]
+    try:
+        if due := own.check(found, own.read(made), bench.settings):
+            found = ran(*due)
+    finally:
+        check = own.checked(found, own.read(made))
+        emit({"case": found.id, **made.to_dict(), **({"check": check.to_dict()} if check else {})})
 
 
 COMMANDS = (attribute, faithfulness_command, analyse_case)

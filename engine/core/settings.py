@@ -137,8 +137,10 @@ class Faithfulness(Value, frozen=True):
     """MoRF, LeRF, ABPC."""
 
     steps: Annotated[int, about("Steps of deletion", "steps", ge=1)] = 10
-    rankings: Annotated[int, about("Random rankings", "rankings", ge=1)] = 20
+    rankings: Annotated[int, about("Random rankings", "rankings", ge=1)] = 10
     seed: Annotated[int, about("Seed of random rankings")] = 1337
+    # No number depends on it. A check that takes long waits for a click: see analyses/map_check.py.
+    check_maps: Annotated[bool, about("Check each token map")] = True
 
 
 class SecondPass(Value, frozen=True):

@@ -50,6 +50,11 @@ class RandomABPC(Value, frozen=True):
     high: float
     n: int
 
+    @property
+    def reach(self) -> float:
+        """The largest ABPC of these rankings and their reverses: a reversed ranking swaps its curves, so its sign."""
+        return max(self.high, -self.low)
+
 
 def area(shares: Sequence[float], values: Sequence[float]) -> float:
     """Trapezoid under a curve over the share removed.
@@ -163,15 +168,17 @@ def random_abpcs(
     explained: Mask,
     settings: Faithfulness = Faithfulness(),
     watch: Watch | None = None,
+    known: Mapping[frozenset[int], Floats] | None = None,
 ) -> Iterator[RandomABPC]:
     """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.
 
-    A value comes after each ranking, from the second on.
+    A value comes after each ranking, from the second on. `known` may hold the rows that every ranking has: with nothing
+    gone and with all gone.
     """
     watch = watch or Watch()
     rng = np.random.default_rng(settings.seed)
     positions = np.array(removable(prompt))
-    ends: dict[frozenset[int], Floats] = {}  # nothing gone and all gone: the same rows in every ranking
+    ends = {gone: row for gone, row in (known or {}).items() if len(gone) in (0, len(positions))}
     found: list[float] = []
     silent = Watch(cancel=watch.cancel)
     for number in range(settings.rankings):
@@ -195,6 +202,7 @@ def passage_curves(
     explained: Mask,
     scores: Sequence[float],
     watch: Watch | None = None,
+    known: dict[frozenset[int], Floats] | None = None,
 ) -> Curves:
     """As `curves`, with one whole passage removed a step, in the order of `scores` (one a passage, prompt order)."""
     require(model, "score")
@@ -202,7 +210,7 @@ def passage_curves(
     order = sorted(range(len(passages)), key=lambda j: (-scores[j], j))
     steps = range(len(passages) + 1)
     sides = [[frozenset[int]().union(*(passages[j] for j in way[:k])) for k in steps] for way in (order, order[::-1])]
-    rows: dict[frozenset[int], Floats] = {}
+    rows = known if known is not None else {}
     _score(model, prompt, answer_ids, explained, (gone for side in sides for gone in side), rows, watch)
     return _curves("passages", rows, sides, [k / len(passages) for k in steps])
 

@@ -23,7 +23,7 @@ from components.removal import removal_view
 from components.settings_panel import chosen_settings, settings_panel
 from components.token_map import map_agreement, map_check, token_map
 from components.used_supports import used_supports_view
-from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
+from engine.analyses.faithfulness import FaithfulnessReport, RankingCheck, Rankings, rows_ahead
 from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
 from engine.analyses.registry import runnable
 from engine.analyses.token_map import MapRows, TokenMap, map_of, methods_run
@@ -66,9 +66,9 @@ def tokens_tab(case: Case, model: str) -> None:
         answer_view(case.answer)
         return
     banners(result.notes)
-    map_check(case, result, model)
+    check = map_check(case, result, model)
     beside = methods_run(case, model).get(OCCLUSION)
-    draw_map(case, result, beside, f"{case.id}, {method}")
+    draw_map(case, result, beside, check, f"{case.id}, {method}")
     if beside is not None:
         map_agreement(case, result, beside)
     sentence = state.selected_sentence(len(case.answer.sentences))
@@ -87,11 +87,11 @@ def tokens_tab(case: Case, model: str) -> None:
     flags_view(result, case, chosen_settings().gradient, model)
 
 
-def draw_map(case: Case, result: TokenMap, beside: Attribution | None, name: str) -> None:
+def draw_map(case: Case, result: TokenMap, beside: Attribution | None, check: RankingCheck | None, name: str) -> None:
     """The map; a click on a row that is not there begins its computation."""
     sentence = state.selected_sentence(len(case.answer.sentences))
     chosen = state.row_of(name) or ({"sentence": sentence - 1} if sentence else {})
-    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=chosen, beside=beside)
+    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=chosen, beside=beside, check=check)
     if asked is not None:
         state.keep_row(name, asked.target())
         begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
@@ -116,7 +116,7 @@ def _choose_map(case: Case, model: str) -> str:
 
 def faithfulness_tab(case: Case, model: str) -> None:
     """Do the rankings find what matters, and do methods agree."""
-    rows = rows_needed(len(case.passages), chosen_settings().faithfulness)
+    rows = rows_ahead(case, Rankings(model=model), chosen_settings())
     found = latest(case, FAITHFULNESS, model)
     more = seconds_said(case, model, rows / 2)
     lead = "Do the scores find the words that the answer needs? Delete words in their order and score the answer again."

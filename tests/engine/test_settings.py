@@ -118,6 +118,7 @@ ATTRIBUTION = {
 }
 PROXY = "occlusion.proxy"
 PLACEBOS = {"occlusion.placebos": 2}
+MAPS = {"faithfulness.check_maps": False}
 FAITHFULNESS = {"faithfulness.steps": 2, "faithfulness.rankings": 2, "faithfulness.seed": 3}
 REFINEMENT = {
     "refinement.demonstrations": 1,
@@ -160,6 +161,7 @@ def test_the_walk_misses_no_setting() -> None:
         SELECTION,
         ATTRIBUTION,
         PLACEBOS,
+        MAPS,
         FAITHFULNESS,
         REFINEMENT,
         ALONE,
@@ -220,6 +222,12 @@ def test_an_occlusion_reads_its_placebos(tmp_path: Path, folders: tuple[str, str
     case = bench.ask("Who built the bridge?", "bridges", model="reader")
     bench.analyse(case.id, OCCLUSION, OcclusionOptions(model=folders[0]))
     assert_read(read, PLACEBOS)
+
+
+def test_a_token_map_reads_whether_it_is_checked(folders: tuple[str, str], read: set[tuple[str, str]]) -> None:
+    case = json.loads(run("audit", "-", settings={}, stdin=json.dumps(RECORD)))["case"]
+    run("analyse", case, "token map", "--with", f"model={folders[0]}", settings=MAPS)
+    assert_read(read, MAPS)
 
 
 def test_the_conditions_read_theirs(folders: tuple[str, str], read: set[tuple[str, str]]) -> None:

@@ -13,7 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from engine.analyses.attribution import placebos_for
+from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.steps import means_for
+from engine.analyses.token_map import TokenMap, check_due
 from engine.answer.context import find_context
 from engine.answer.in_documents import doubted
 from engine.core.settings import Chunking, Decoding, Settings, all_settings
@@ -37,6 +39,7 @@ from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import load_reranker
 from engine.models.scripted import ScriptedWriter
 from engine.workbench import Workbench
+from tests.analysing import analysed
 from tests.engine.are.test_are import task
 from tests.engine.are.test_guards import READ, SILENT, SUPPORTIVE, case as passage, doubts
 from tests.engine.methods.test_on_case import make_case
@@ -88,6 +91,7 @@ ATTRIBUTED = {
     "gradient.integrated_steps": 3,
 }
 DELETED = {"faithfulness.steps": 2, "faithfulness.rankings": 2, "faithfulness.seed": 3}
+CHECKED = {"faithfulness.check_maps": False}
 FLAGGED = {
     "refinement.ranked_by": "gradient norm",
     "refinement.trigger": "concentration",
@@ -244,6 +248,13 @@ def test_steps_and_rankings_change_faithfulness() -> None:
     assert without_effect(deleted, DELETED, {"faithfulness.steps": 3, "faithfulness.rankings": 3}) == []
 
 
+def test_a_map_is_checked_where_the_settings_want_it() -> None:
+    found = analysed(make_case(), TOKEN_MAP, tiny_model("llama"))
+    case = replace(make_case(), analyses=(found,))
+    due = lambda values: check_due(case, TokenMap.from_dict(found.result), settings_of(values))  # noqa: E731
+    assert without_effect(due, CHECKED, {}) == []
+
+
 def test_the_rules_of_flags_change_what_is_flagged() -> None:
     model = tiny_model("llama")
     prompt, answer = tiny_prompt(4), tiny_answer(model)
@@ -318,7 +329,8 @@ def test_the_tests_elsewhere_exist_and_no_setting_is_missed() -> None:
 
 
 HERE = (
-    CHUNKS, EMBEDDED, FOUND, RANKED, POOLED, READER, WRITTEN, SELECTED, ATTRIBUTED, DELETED, FLAGGED, RATIO, REFINED,
+    CHUNKS, EMBEDDED, FOUND, RANKED, POOLED, READER, WRITTEN, SELECTED, ATTRIBUTED, DELETED, CHECKED, FLAGGED, RATIO,
+    REFINED,
     BOUNDED,
     PERCENTILE, STEPS, FACTS, GUARDED,
 )  # fmt: skip

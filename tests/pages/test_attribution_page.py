@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +15,14 @@ import components.cache
 from components.agreement import _table
 from components.analysis_run import about, is_banner, seconds_said
 from components.source_map import source_map_data
-from components.token_map import explained_pieces, occluded, token_map_data
+from components.token_map import badge, explained_pieces, occluded, token_map_data
+from engine.analyses.faithfulness import report_by
 from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
 from engine.analyses.removal import removal
-from engine.analyses.token_map import ALONE, TokenMap, methods_run
+from engine.analyses.token_map import ALONE, MapRows, TokenMap, check_of, methods_run
 from engine.answer.citations import annotate
 from engine.answer.write import Written
+from engine.cases.review import MarkDraft
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, AuditRecord, Case, Stamp
 from engine.methods.attr_rag import attr_rag, scored_by, with_drops
@@ -26,10 +30,12 @@ from engine.methods.faithfulness import agreement
 from engine.methods.subject import banner
 from engine.models.defaults import READER
 from engine.models.scripted import ScriptedScorer
+from engine.report import markdown_report
 from tests.analysing import analysed
 from tests.engine.methods.test_attr_rag import SETS, quote_wanted
 from tests.tiny import save_tiny, tiny_model
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 PASSAGES = ("The kiln of Ostrel is painted green. It is old.", "Maren holds <b>forty</b> litres.", "Ostrel lies north.")
 ANSWER = "The kiln is green. [cite_1] It lies north. [cite_3]"
 
@@ -223,45 +229,162 @@ def draw_check(case):
     map_check(opened, map_of(opened, "input x gradient", model), model)
 
 
-def checked(case, abpc, rankings=20, other="occlusion"):
-    """The page's check of the case's map, as if its ABPC had come out so; another ranking's is 0.5."""
+def with_report(case, abpc, rankings=10, other="occlusion"):
+    """The case with a check of its map, as if its ABPC had come out so; another ranking's is 0.5."""
     few = Settings().apply(["faithfulness.steps=2", "faithfulness.rankings=2"])
     report = analysed(case, FAITHFULNESS, tiny_model("llama"), few)
     mine, second = report.stored()["curves"]
-    random = {"mean": 0.0, "deviation": 0.1, "low": -0.1, "high": 0.1, "n": rankings}
+    random = {"mean": 0.0, "deviation": 0.1, "low": -0.15, "high": 0.1, "n": rankings}
     curves = [{**mine, "abpc": abpc}, {**second, "abpc": 0.5, "ranking": other}]
     result = {**report.stored(), "curves": curves, "random": random}
-    held = replace(case, analyses=(*case.analyses, replace(report, result=result)))
-    app = AppTest.from_function(draw_check, kwargs={"case": held.to_dict()}, default_timeout=60).run()
+    return replace(case, analyses=(*case.analyses, replace(report, result=result)))
+
+
+def told(case):
+    """The line at the map's legend: its words and its colour."""
+    return badge(check_of(case, TokenMap.from_dict(stored(case, TOKEN_MAP))))
+
+
+def checked(case):
+    """The page's part on the check."""
+    app = AppTest.from_function(draw_check, kwargs={"case": case.to_dict()}, default_timeout=60).run()
     assert not app.exception
     return app
 
 
-def test_a_map_stands_beside_its_own_abpc(case):
-    app = checked(case, 0.2)
-    assert "+0.200, above every random ranking" in app.success[0].value and not app.warning
+def test_the_legend_of_a_map_tells_its_abpc(case):
+    held = with_report(case, 0.2)
+    assert told(held) == {"text": "ABPC +0.200, above all 10 random rankings (within ±0.150).", "stand": "good"}
+    app = checked(held)
+    assert not app.button and not app.caption
+    assert told(case) is None
 
 
-def test_a_map_no_better_than_random_says_so_and_offers_what_is(case):
-    app = checked(case, 0.05)
-    assert "not above random" in app.warning[0].value and "occlusion (+0.500)" in app.warning[0].value
+def test_a_map_below_a_reversed_random_ranking_is_not_above_random(case):
+    held = with_report(case, 0.12)
+    assert told(held)["stand"] == "bad"
+    assert told(held)["text"].startswith("ABPC +0.120, not above all 10 random rankings (within ±0.150). Do not rely")
+    assert told(held)["text"].endswith("Better: occlusion (+0.500).")
+    assert not checked(held).button
 
 
 def test_a_better_map_is_one_click_away(case):
-    app = checked(case, 0.05, other="gradient norm")
-    (button,) = [b for b in app.button if b.label == "Map by gradient norm"]
+    app = checked(with_report(case, 0.05, other="gradient norm"))
+    (button,) = app.button
+    assert button.label == "Map by gradient norm"
     button.click().run()
     assert app.session_state[f"map_method_{case.id}"] == "gradient norm"
 
 
-def test_a_few_random_rankings_cannot_tell(case):
-    app = checked(case, 0.5, rankings=18)
-    assert "Fewer than 19 random rankings" in app.info[0].value and not app.success and not app.warning
+def test_a_few_random_rankings_cannot_tell_and_a_button_runs_more(case):
+    held = with_report(case, 0.5, rankings=8)
+    assert told(held)["stand"] == "unsure" and "It takes 9" in told(held)["text"]
+    assert [button.label for button in checked(held).button] == ["Check this map"]
 
 
-def test_an_unchecked_map_says_what_the_check_costs(case):
-    app = AppTest.from_function(draw_check, kwargs={"case": case.to_dict()}, default_timeout=60).run()
-    assert app.button[0].label == "Check this map" and "forward passes" in app.caption[0].value
+def test_the_report_tells_the_abpc_of_a_map(case):
+    said = "Faithfulness: not checked"
+    assert said in markdown_report(case)
+    drawn = markdown_report(with_report(case, 0.2))
+    assert said not in drawn and "above all 10 random rankings" in drawn
+
+
+FAST = {"faithfulness.steps": 2, "faithfulness.rankings": 9}
+
+
+@pytest.fixture
+def mapped(app, sample_home):
+    """A saved case with a token map by a tiny model."""
+    bench = components.cache.workbench()
+    save_tiny(sample_home / "models" / "scorer")
+    record = AuditRecord(question="What colour is the kiln?", passages=PASSAGES, answer=ANSWER)
+    return bench.analyse(bench.audit(record).id, TOKEN_MAP, MapRows(model="scorer", method="gradient norm"))
+
+
+def opened(case, **settings):
+    """The tab of the map in a session of its own."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.query_params["case"], app.session_state["attribution_tab"] = case.id, "Tokens"
+    app.session_state["scorer"], app.session_state["groundwork_settings"] = "scorer", {**FAST, **settings}
+    return app.run().switch_page("pages/inspect/attribution.py").run()
+
+
+def drawn_until(app, done):
+    """Draw the page until something is there."""
+    deadline = time.monotonic() + 120
+    while not done() and time.monotonic() < deadline:
+        app.run()
+    assert not app.exception
+    assert done()
+
+
+def report_of(case):
+    return report_by(components.cache.workbench().cases.load(case.id), "scorer")
+
+
+def checks(app, case):
+    """The session's run of the check, None where it began none."""
+    if "groundwork_runs" not in app.session_state:
+        return None
+    return app.session_state["groundwork_runs"].get(f"{FAITHFULNESS}:{case.id}")
+
+
+def labels(app):
+    return [button.label for button in app.button]
+
+
+def test_the_check_follows_the_map_and_is_not_computed_again(mapped):
+    app = opened(mapped)
+    drawn_until(app, lambda: report_of(mapped) is not None)
+    app.run()
+    first = report_of(mapped)
+    assert first.check_of("gradient norm").above_random is not None
+    assert "Check this map" not in labels(app) and "Cancel" not in labels(app)
+    again = opened(mapped)
+    assert not again.exception and checks(again, mapped) is None
+    # The map of another method needs its own rows, and nothing of what the two share.
+    bench = components.cache.workbench()
+    bench.analyse(mapped.id, TOKEN_MAP, MapRows(model="scorer", method="integrated gradients"))
+    again.selectbox(key=f"map_method_{mapped.id}").set_value("integrated gradients").run()
+    drawn_until(again, lambda: report_of(mapped).curve_of("integrated gradients") is not None)
+    assert report_of(mapped).curve_of("gradient norm") == first.curve_of("gradient norm")
+    assert report_of(mapped).random == first.random
+
+
+def test_a_cancelled_check_waits_for_its_button(mapped):
+    held = threading.Event()
+    for _ in range(2):  # both threads of the lane are taken, so the check waits for its turn
+        components.cache.analyses().start(lambda run: held.wait(120))
+    try:
+        app = opened(mapped)
+        next(button for button in app.button if button.label == "Cancel").click().run()
+        drawn_until(app, lambda: "Check this map" in labels(app))
+        cancelled = checks(app, mapped)
+        app.run()
+        assert checks(app, mapped) is cancelled
+    finally:
+        held.set()
+    assert cancelled.was_cancelled and report_of(mapped) is None
+    next(button for button in app.button if button.label == "Check this map").click().run()
+    drawn_until(app, lambda: report_of(mapped) is not None)
+
+
+def test_a_check_that_is_not_wanted_or_takes_long_waits_for_a_click(mapped):
+    off = opened(mapped, **{"faithfulness.check_maps": False})
+    slow = replace(TokenMap.from_dict(stored(mapped, TOKEN_MAP)), seconds=9000.0)
+    analysis = replace(mapped.analyses[-1], result=slow.to_dict())
+    assert "Check this map" in labels(off) and any("forward passes" in c.value for c in off.caption)
+    components.cache.workbench().cases.add_analysis(mapped.id, analysis)
+    long = opened(mapped)
+    assert "Check this map" in labels(long) and any("h, based on the last run" in c.value for c in long.caption)
+    assert checks(off, mapped) is checks(long, mapped) is None
+
+
+def test_a_signed_off_case_is_not_checked(mapped):
+    mark = MarkDraft(kind="status", author="R. Viewer", value="signed off")
+    components.cache.workbench().cases.add_mark(mapped.id, mark)
+    app = opened(mapped)
+    assert not app.exception and "Check this map" in labels(app) and checks(app, mapped) is None
 
 
 def draw_agreement(case):

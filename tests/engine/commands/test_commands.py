@@ -110,6 +110,25 @@ def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny):
     assert "Span [0, 99)" in lines(result)[0]["error"]["message"]
 
 
+def test_a_map_comes_with_its_check_unless_the_settings_say_otherwise(tiny):
+    record = {"id": "r", "question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts."}
+    case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
+    fast = ("--set", "faithfulness.steps=2", "--set", "faithfulness.rankings=9")
+    asked = ("analyse", case, "token map", "--with", f"model={tiny}", *fast)
+    (bare,) = lines(run(*asked, "--set", "faithfulness.check_maps=false"))
+    assert bare["kind"] == "token map" and "check" not in bare
+    assert [a.kind for a in Workbench().cases.load(case).analyses] == ["token map"]
+    first = run(*asked)
+    (checked,) = lines(first)
+    assert {**checked, "stamp": None} == {**bare, "stamp": None, "check": checked["check"]}
+    assert checked["check"]["random_abpc"]["n"] == 9 and isinstance(checked["check"]["above_random"], bool)
+    assert first.stderr.count("forward passes") == 1
+    held = Workbench().cases.load(case)
+    assert [a.kind for a in held.analyses] == ["token map", "faithfulness"]
+    again = run(*asked)
+    assert lines(again)[0]["check"] == checked["check"] and "forward passes" not in again.stderr
+
+
 def test_faithfulness_ends_with_a_summary(tiny):
     record = {"id": "r", "question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts."}
     fast = ("--model", tiny, "--set", "faithfulness.steps=2", "--set", "faithfulness.rankings=2")
