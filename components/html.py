@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -109,9 +110,9 @@ def table(
     return tag("div", drawn, class_="gw-scroll", tabindex="0")
 
 
-def show(markup: str) -> None:
+def show(markup: str, *, width: Literal["stretch", "content"] = "stretch") -> None:
     """Draw markup built by the functions above."""
-    st.html(markup)
+    st.html(markup, width=width)
 
 
 def note(text: str) -> None:
