@@ -72,10 +72,10 @@ def text_before(text: str, most: int) -> str:
 def text_after(text: str, most: int) -> str:
     """The beginning of a text, at most `most` characters to the end of a word; "…" says that it was cut.
 
-    >>> text_after("one two three", 9), text_after("one", 9)
-    ('one two …', 'one')
+    >>> text_after("one two three", 9), text_after("one", 9), text_after("onetwothree", 9)
+    ('one two …', 'one', 'onetwothr …')
     """
-    return text if len(text) <= most else text[:most].rpartition(" ")[0] + " …"
+    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0] or text[:most]} …"
 
 
 def chips(values: Sequence[tuple[str, str]]) -> str:
