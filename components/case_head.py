@@ -1,18 +1,30 @@
-"""The head of every page of a case: the question, and in one line whether the answer stands."""
+"""The head of every page of a case: the question, and in one line whether the answer stands; each part is a link."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import streamlit as st
 
 from components.cache import workbench
 from components.checking import check_button
-from components.html import chips, escape, show, tag
+from components.html import escape, plain, show, tag
 from components.pages import page_link
 from components.sentences import KINDS
-from engine.analyses.case_verdict import CaseVerdict, case_verdict
+from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict
 from engine.cases.review import Review, review_of
 from engine.core.text import counted
 from engine.core.values import Case
+
+COLOURS: dict[FactState, str] = {**KINDS, "edited": "good"}
+
+
+class Part(NamedTuple):
+    """A part of the line: its words as Markdown, the page that shows what they say, and the tab to open there."""
+
+    label: str
+    page: str
+    tab: str = ""
 
 
 def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
@@ -20,33 +32,47 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     show(tag("h2", escape(case.question), class_="gw-question"))
     review = review_of(workbench().cases.history(case.id))
     verdict = case_verdict(case, review)
-    with st.container(horizontal=True, vertical_alignment="center", key="case_head"):
-        show(verdict_line(verdict, review, case))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="case_head"):
+        words = tag("p", escape(_unchecked(case)), class_="gw-unchecked")
+        show(words if verdict is None else _bar(verdict), width="content")
         if verdict is None and offer and case.answer.text.strip() and case.answer.finished and not case.answer.refused:
             check_button(case, key=f"check_{case.id}")
-        with st.container(horizontal=True, width="content"):
-            if verdict is not None:
-                page_link("inspect/facts", "Facts")
-            if case.passages:
-                page_link("inspect/attribution", "What mattered")
-            if verdict is not None:
-                page_link("review/cases", "Review")
+        for part in head_parts(case, verdict, review):
+            page_link(part.page, part.label, case=case.id, attribution_tab=part.tab)
     return verdict
 
 
-def verdict_line(verdict: CaseVerdict | None, review: Review, case: Case) -> str:
-    """The line as HTML: a bar with a part per verdict, the counts in words, edits, citations, review."""
-    if verdict is None:
-        said = chips([("review", _reviewed(review))]) if review.reviewer else ""
-        return tag("div", tag("b", escape(_unchecked(case))) + said, class_="gw-stand gw-unchecked")
-    counts = verdict.counts
+def head_parts(case: Case, verdict: CaseVerdict | None, review: Review) -> list[Part]:
+    """Facts by state, edits to decide on, citations, their use, the review."""
+    parts = [] if verdict is None else _checked_parts(case, verdict)
+    if case.passages and not any(part.page == "inspect/attribution" for part in parts):
+        parts.append(Part("What mattered", "inspect/attribution"))
+    return [*parts, Part(plain(_reviewed(review)), "review/cases")]
+
+
+def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
+    stopped = "" if verdict.finished else ". The check was stopped early"
+    parts = [Part(f"**{verdict.headline}{stopped}**", "inspect/facts")]
+    if verdict.undecided:
+        parts.append(Part(f"{counted(verdict.undecided, 'edit')} undecided", "inspect/facts"))
+    if verdict.overridden:
+        parts.append(Part(f"{counted(verdict.overridden, 'verdict')} by a reviewer", "inspect/facts"))
+    if verdict.citations:
+        shown = "ask/audit" if case.origin == "imported" else "ask/ask"
+        parts.append(Part(f"citations {verdict.citations_supported} of {verdict.citations} supported", shown))
+    if verdict.citations_compared:
+        used = f"{verdict.citations_used} of {verdict.citations_compared} used and supporting"
+        parts.append(Part(used, "inspect/attribution", "Used x supports"))
+    return parts
+
+
+def _bar(verdict: CaseVerdict) -> str:
+    """A bar with a part per state of the facts; the link next to it says the same in words."""
     parts = "".join(
-        tag("i", "", class_=f"gw-{KINDS[stand]}", style=f"flex-grow:{count}") for stand, count in counts.items()
+        tag("i", "", class_=f"gw-{COLOURS[state]}", style=f"flex-grow:{count}")
+        for state, count in verdict.facts.items()
     )
-    stopped = "" if verdict.finished else " The check was stopped early."
-    words = tag("b", escape(verdict.headline + stopped))
-    bar = tag("span", parts, class_="gw-verdicts", aria_hidden="true") if parts else ""
-    return tag("div", bar + words + chips(_chips(verdict, review)), class_="gw-stand")
+    return tag("span", parts, class_="gw-verdicts", aria_hidden="true")
 
 
 def _unchecked(case: Case) -> str:
@@ -55,17 +81,6 @@ def _unchecked(case: Case) -> str:
     if not case.answer.text.strip():
         return "The case has no answer to check."
     return "Not checked yet."
-
-
-def _chips(verdict: CaseVerdict, review: Review) -> list[tuple[str, str]]:
-    edits = {"accepted": verdict.accepted, "rejected": verdict.rejected, "undecided": verdict.undecided}
-    said = ", ".join(f"{count} {word}" for word, count in edits.items() if count)
-    found = [("edits", said)] if said else []
-    if verdict.citations:
-        found.append(("citations", f"{verdict.citations_supported} of {verdict.citations} supported"))
-    if verdict.overridden:
-        found.append(("reviewer", counted(verdict.overridden, "verdict")))
-    return [*found, ("review", _reviewed(review))]
 
 
 def _reviewed(review: Review) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -71,10 +72,10 @@ def text_before(text: str, most: int) -> str:
 def text_after(text: str, most: int) -> str:
     """The beginning of a text, at most `most` characters to the end of a word; "…" says that it was cut.
 
-    >>> text_after("one two three", 9), text_after("one", 9)
-    ('one two …', 'one')
+    >>> text_after("one two three", 9), text_after("one", 9), text_after("onetwothree", 9)
+    ('one two …', 'one', 'onetwothr …')
     """
-    return text if len(text) <= most else text[:most].rpartition(" ")[0] + " …"
+    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0] or text[:most]} …"
 
 
 def chips(values: Sequence[tuple[str, str]]) -> str:
@@ -109,9 +110,9 @@ def table(
     return tag("div", drawn, class_="gw-scroll", tabindex="0")
 
 
-def show(markup: str) -> None:
+def show(markup: str, *, width: Literal["stretch", "content"] = "stretch") -> None:
     """Draw markup built by the functions above."""
-    st.html(markup)
+    st.html(markup, width=width)
 
 
 def note(text: str) -> None:

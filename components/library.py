@@ -8,12 +8,14 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from components.html import cell, visible
+from components.html import cell, text_after, visible
 from engine.analyses.quality import Group, Quality, Standing, leaderboard
 from engine.cases.query import SORTS, CaseRow, Query
 from engine.cases.review import CONCLUSIONS, STATUSES
 
-MOST_ROWS = 11  # more are scrolled
+MOST_ROWS = 6  # more are scrolled
+ROW_HEIGHT = 66  # pixels: from 65 on a table breaks its lines; three fit
+LONGEST = 54  # characters of a question, which fill three lines at 1280
 SORT_NAMES = {"updated": "last change", "created": "first saved"}
 
 
@@ -47,13 +49,13 @@ def _days(column: st.delta_generator.DeltaGenerator, key: str) -> dict[str, str]
 
 # In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them.
 WIDTHS = {
-    "question": 184,
+    "question": 166,
     "borne out": 68,
     "unsupported": 85,
     "citations": 65,
-    "review": 85,
-    "written by": 129,
-    "corpus": 130,
+    "review": 118,
+    "written by": 126,
+    "corpus": 118,
     "changed": 79,
 }
 SHARES = {
@@ -71,6 +73,7 @@ def case_table(rows: Sequence[CaseRow], found: Mapping[str, Quality], *, key: st
         hide_index=True,
         placeholder="",
         height="content" if len(rows) <= MOST_ROWS else 420,
+        row_height=ROW_HEIGHT,
         key=key,
         on_select="rerun",
         selection_mode="multi-row",
@@ -80,11 +83,11 @@ def case_table(rows: Sequence[CaseRow], found: Mapping[str, Quality], *, key: st
 
 
 def _line(row: CaseRow, quality: Quality) -> dict[str, object]:
-    status = f"{row.status} by {visible(row.reviewer)}" if row.reviewer else row.status
+    by = f" by {visible(row.reviewer)}" if row.reviewer else ""
     return {
-        "question": cell(row.question),
+        "question": cell(text_after(row.question, LONGEST)),
         **_shares(quality),
-        "review": f"{quality.conclusion}, {status}" if quality.conclusion else status,
+        "review": f"{quality.conclusion},{by}" if quality.conclusion else f"{row.status}{by}",
         "written by": cell(row.model),
         "corpus": cell(row.corpus or ""),
         "changed": row.updated[:10],
@@ -115,7 +118,7 @@ def leaderboard_table(rows: Sequence[CaseRow], found: Mapping[str, Quality], *, 
     if not any(found[row.id].checked for row in rows):
         return
     with st.expander("Leaderboard"):
-        group = st.segmented_control("Group by", GROUPS, default="writer", key=key) or "writer"
+        group = st.segmented_control("Group by", GROUPS, default="writer", required=True, key=key)
         lines = [{group: cell(name), **_standing(s)} for name, s in leaderboard(rows, found, group).items()]
         config = {
             name: st.column_config.NumberColumn(format="%.0f%%", help=about) for name, about in LEADERBOARD.items()

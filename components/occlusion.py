@@ -27,7 +27,7 @@ WHAT = {
 
 def occlusion_view(case: Case, model: str, settings: Settings) -> None:
     """The level switch, the button with its cost, and the result of that level."""
-    level = st.segmented_control("Sources", list(LEVELS), default="Passages", key=f"level_{case.id}") or "Passages"
+    level = st.segmented_control("Sources", list(LEVELS), default="Passages", required=True, key=f"level_{case.id}")
     kind = LEVELS[level]
     found = latest(case, kind, model)
     seconds = seconds_said(case, model, rows_of(case, kind, settings))

@@ -32,6 +32,6 @@ def page(name: str) -> StreamlitPage:
     return st.Page(FOLDER / f"{name}.py", title=title, default=name == FIRST)
 
 
-def page_link(name: str, label: str) -> None:
-    """A link to a page; the open case goes along."""
-    st.page_link(page(name), label=label)
+def page_link(name: str, label: str, **query: str) -> None:
+    """A link to a page, with the parameters `query` that are not empty; the open case goes along."""
+    st.page_link(page(name), label=label, query_params={key: value for key, value in query.items() if value})

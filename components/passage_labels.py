@@ -42,9 +42,10 @@ def _choice(number: int, label: str, mark: Mark, key: str, disabled: bool) -> No
         f"Passage {number}",
         list(MARKED.values()),
         default=label,
+        required=True,
         key=f"{key}_{label}",
         disabled=disabled,
         label_visibility="collapsed",
     )
-    if chosen is not None and chosen != label:
+    if chosen != label:
         mark(number, chosen)

@@ -114,14 +114,15 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         [False, True] if given else [False],
         format_func=BASELINES.get,
         default=_has_run_on_the_answer(case, model.strip()),
+        required=True,
         key=f"refine_baseline_{case.id}",
         help="The other conditions are compared with A.",
     )
     with right:
         settings = settings_panel("refinement", "gradient", "decoding", "prompting", "occlusion", paper="refinement")
-    chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), settings)
+    chosen = Chosen(model.strip(), scorer.strip(), use_answer, settings)
     ordered = tuple(name for name in VARIANTS if name in {"A", *names})
-    return ordered, gate or "own", chosen
+    return ordered, gate, chosen
 
 
 def _first_writer(case: Case) -> str:

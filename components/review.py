@@ -44,9 +44,9 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Cal
 @st.fragment
 def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
     """A form for one mark; an override is shown next to the machine's verdict."""
-    kind = st.segmented_control("Add", list(KINDS), format_func=KINDS.get, default="note", key=f"{key}_kind")
-    if kind is None:
-        return
+    kind = st.segmented_control(
+        "Add", list(KINDS), format_func=KINDS.get, default="note", required=True, key=f"{key}_kind"
+    )
     found = [p for p in places(case) if _fits(kind, p)]
     if not found:
         note("There are no passages to label.")

@@ -12,6 +12,7 @@ from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.flags import Flags, PassageFlag
 from engine.methods.refinement.values import OverlapThreshold, Signals, Trigger, Variant, Word
+from engine.report.drawings import s2_ends
 
 
 def marked_words(text: str, words: Sequence[Word]) -> None:
@@ -29,12 +30,11 @@ def signal_scales(signals: Signals, threshold: OverlapThreshold | None, history:
     """S1, S2 and S3, each on its scale with the grounded end named; S3 with D's threshold and its distribution."""
     why = signals.missing
     cut = threshold.value if threshold else None
-    low, high = min(-1.0, signals.s2 or 0.0), max(5.0, signals.s2 or 0.0)
     scales = (
         signal_scale(
             "S1", "similarity of the answers with and without passages", signals.s1, (0, 1), "grounded", "", why
         ),
-        signal_scale("S2", "gain from the passages, nats per token", signals.s2, (low, high), "", "grounded", why),
+        signal_scale("S2", "gain from the passages, nats per token", signals.s2, s2_ends(signals), "", "grounded", why),
         signal_scale("S3", "content words found in a passage", signals.s3, (0, 1), "", "grounded", why, cut, history),
     )
     show(tag("div", "".join(scales), class_="gw-scales"))

@@ -83,7 +83,16 @@ export default function (component) {
   };
 
   for (const piece of data.answer) {
-    if (piece.number === undefined) { answer.append(make("span", "", piece.text)); continue; }
+    if (piece.number === undefined) {
+      const [, mark, rest] = piece.text.match(/^([.,;:!?)]*)([^]*)$/);
+      if (mark && answer.lastChild) { // a citation and the punctuation after it stay on one line
+        const held = make("span", "held");
+        held.append(answer.lastChild, mark);
+        answer.append(held);
+      }
+      answer.append(make("span", "", rest));
+      continue;
+    }
     const button = make("button", "cite" + (piece.valid ? "" : " invalid"), piece.number);
     button.dataset.number = piece.number;
     button.title = piece.title;

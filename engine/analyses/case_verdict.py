@@ -1,4 +1,4 @@
-"""Does an answer stand: a verdict on each sentence from its facts, the best evidence, and the counts of a whole case.
+"""Does an answer stand: a verdict on each fact and sentence, the best evidence, and the counts of a whole case.
 
 A sentence is as good as its worst fact; one that a passage has word for word is not left unsure. Facts are those of
 the last check of the answer (ARE, 4); a reviewer's own verdict on a fact replaces the verifier's, and so does an
@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from engine.analyses.facts import record_of
+from engine.analyses.kind import USED_SUPPORTS
 from engine.answer.citations import without_markers
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, Review
@@ -24,10 +25,14 @@ from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
 from engine.methods.are.values import AreRecord, Evidence, FactRecord
+from engine.methods.used_supports import Quadrant, UsedSupports
 
 Stand = Literal["contradicted", "not found", "unsure", "not checked", "borne out", "no claim"]
 STANDS: tuple[Stand, ...] = ("contradicted", "not found", "unsure", "not checked", "borne out", "no claim")
 """Worst first: a sentence takes the first of its facts'. "no claim" is a sentence without a fact."""
+FactState = Stand | Literal["edited"]
+"""The state of a fact in the text as it now is: "edited" if a reviewer put right what was not borne out."""
+FACT_STATES: tuple[FactState, ...] = ("borne out", "edited", "contradicted", "not found", "unsure", "not checked")
 OF_OUTCOME: dict[str, Stand] = {
     "supported": "borne out",
     "edited": "contradicted",
@@ -114,17 +119,25 @@ class SentenceVerdict(Value, frozen=True):
     @property
     def mended(self) -> bool:
         """Whether a reviewer wrote it anew, or accepted an edit of each of its facts that is not borne out."""
-        if self.rewritten is not None:
-            return True
-        wrong = [fact for fact in self.facts if fact.stand != "borne out"]
-        return bool(wrong) and all(any(e.decision == "accepted" for e in fact.edits) for fact in wrong)
+        wrong = [state for state in self.states.values() if state != "borne out"]
+        return self.rewritten is not None or (bool(wrong) and all(state == "edited" for state in wrong))
+
+    @property
+    def states(self) -> dict[str, FactState]:
+        """The state of each of its facts, by number."""
+        return {fact.number: "edited" if self._edited(fact) else fact.stand for fact in self.facts}
+
+    def _edited(self, fact: FactVerdict) -> bool:
+        changed = self.rewritten is not None or any(edit.decision == "accepted" for edit in fact.edits)
+        return changed and fact.stand != "borne out"
 
 
 class CaseVerdict(Value, frozen=True):
     """A case at one glance; `sentences` cover the answer, edits and citations are counts.
 
     `citations` are pairs of a sentence and a passage that it cites, `citations_supported` those whose passage bears
-    out a fact of the sentence. `text` is the answer with the accepted edits.
+    out a fact of the sentence. `citations_compared` are those in the last analysis of use and support, and
+    `citations_used` those of them that are used and supporting. `text` is the answer with the accepted edits.
     """
 
     sentences: tuple[SentenceVerdict, ...]
@@ -136,6 +149,8 @@ class CaseVerdict(Value, frozen=True):
     undecided: int = 0
     citations: int = 0
     citations_supported: int = 0
+    citations_compared: int = 0
+    citations_used: int = 0
 
     def sentence_of(self, fact: str) -> int | None:
         """The number, from 1, of the first sentence that the fact belongs to."""
@@ -154,19 +169,23 @@ class CaseVerdict(Value, frozen=True):
         return {stand: found[stand] for stand in STANDS if found[stand] and stand != "no claim"}
 
     @property
+    def facts(self) -> dict[FactState, int]:
+        """How many facts are in each state, in the order of `FACT_STATES`, without the states of none."""
+        states = {number: state for sentence in self.sentences for number, state in sentence.states.items()}
+        found = Counter(states.values())
+        return {state: found[state] for state in FACT_STATES if found[state]}
+
+    @property
     def headline(self) -> str:
-        """The counts in one sentence.
+        """The facts by their states, in words.
 
         >>> CaseVerdict(sentences=(), finished=True, verifier="v", text="").headline
         'The answer contains no claim to check.'
         """
-        counts = dict(self.counts)
-        total = sum(counts.values())
-        if not total:
+        if not self.facts:
             return "The answer contains no claim to check."
-        good = counts.pop("borne out", 0)
-        first = f"{good} of {counted(total, 'sentence')} {'is' if good == 1 else 'are'} borne out"
-        return ", ".join([first, *(f"{count} {stand}" for stand, count in counts.items())]) + "."
+        total = counted(sum(self.facts.values()), "fact")
+        return f"{total}: {', '.join(f'{count} {state}' for state, count in self.facts.items())}"
 
 
 def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
@@ -183,6 +202,8 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
     edits, decided = revision(record, case.answer, review)
     taken = Counter(decided.get(edit.id, "undecided") for edit in edits)
     cited = _cited(case, record)
+    quadrants = _quadrants(case)
+    compared = [quadrants[pair] for pair in cited if pair in quadrants]
     return CaseVerdict(
         sentences=sentence_verdicts(case, record, review),
         finished=record.finished,
@@ -193,6 +214,8 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         undecided=taken["undecided"],
         citations=len(cited),
         citations_supported=sum(cited.values()),
+        citations_compared=len(compared),
+        citations_used=compared.count("used and supporting"),
     )
 
 
@@ -373,6 +396,25 @@ def _cited(case: Case, record: AreRecord) -> Mapping[tuple[int, int], bool]:
         numbers = {c.number for c in case.answer.citations if c.valid and start <= c.start < end}
         result |= {(place, number): _bears_out(number, own) for number in numbers if own}
     return result
+
+
+def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:
+    """The quadrant of each (sentence, passage) in the last analysis of use and support; none without it."""
+    analysis = next((a for a in reversed(case.analyses) if a.kind == USED_SUPPORTS), None)
+    if analysis is None:
+        return {}
+    try:
+        found = UsedSupports.from_dict(analysis.result)
+    except RecordError:
+        return {}
+    places = {span: place for place, span in enumerate(case.answer.sentences)}
+    return {
+        (places[span], number): cell.quadrant
+        for span, cells in zip(found.spans, found.cells, strict=True)
+        for numbers, cell in zip(found.sources, cells, strict=True)
+        for number in numbers
+        if span in places
+    }
 
 
 def _bears_out(number: int, facts: Sequence[FactRecord]) -> bool:

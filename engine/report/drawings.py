@@ -29,6 +29,8 @@ from engine.core.canonical import content_hash
 from engine.core.values import Attribution, Case, Value
 from engine.methods.are.values import AreRecord
 from engine.methods.faithfulness import Curves
+from engine.methods.raise_.values import ReasonStep, Solution, method_of, similarity
+from engine.methods.refinement.values import Refinement, Signals, Word
 from engine.methods.used_supports import Quadrant, UseAndSupport, UsedSupports
 
 POSITIVE, NEGATIVE, SIZE = "#d9822b", "#2f6db3", "#178a80"
@@ -234,6 +236,85 @@ def drawn_changes(case: Case, record: AreRecord, review: Review) -> Drawing:
     spans = tuple(replace(drawn[run.kind], text=run.text) for run in runs if run.kind in drawn)
     said = "The answer with its edits. Struck: taken out. Underlined: put in."
     return Drawing(name=f"{case.id}_changes", caption=_caption(case, said), parts=(Paragraph(title="", spans=spans),))
+
+
+def drawn_steps(case: Case, run: Solution) -> Drawing:
+    """The steps of a run in order: what each searched, what T kept and dropped, its sub-answer; then the answer."""
+    parts = [_step(step) for step in run.steps]
+    if run.final is not None:
+        parts.append(Paragraph(title="Final answer", spans=(Span(text=run.final.reply),)))
+    said = f"Steps of {method_of(run.method).label} by {run.model}."
+    if any(step.search for step in run.steps):
+        limit = "no T" if run.threshold is None else f"under T = {run.threshold:.2f}"
+        said += f" Numbers: cosine of search text and passage, by {run.embedder}. Teal: kept. Grey: dropped ({limit})."
+    return Drawing(name=f"{case.id}_steps_{run.method}", caption=_caption(case, said), parts=tuple(parts))
+
+
+def _step(step: ReasonStep) -> Paragraph:
+    spans = []
+    if step.search is not None:
+        searched = f"{step.search.kind.capitalize()}: {step.search.text}"
+        spans = [Span(text=f"Search query: {step.query}\n"), Span(text=f"{searched}\n")]
+    for word, hits in (("kept", step.kept), ("dropped", step.dropped)):
+        colour = STAND["borne out"] if word == "kept" else STAND["not checked"]
+        for hit in hits:
+            value = similarity(hit)
+            spans.append(Span(text=f"{word} {value:.2f}", colour=colour, depth=0.6, value=value))
+            spans.append(Span(text=f"{hit.passage.label}\n"))
+    if step.asked is not None:
+        spans.append(Span(text=f"Sub-answer: {step.answer}"))
+    return Paragraph(title=f"Step {step.number}. {step.question}", spans=tuple(spans))
+
+
+def drawn_signals(case: Case, found: Refinement) -> Drawing:
+    """S1, S2 and S3 of A's answer with the ends of their scales, and its content words, found in a passage or not."""
+    signals, cut = found.signals, found.threshold.value if found.threshold else None
+    rows = (
+        _signal("S1: similarity of the answers with and without passages (grounded: low)", signals.s1, 1.0, 0.0),
+        _signal("S2: gain from the passages, nats per token (grounded: high)", signals.s2, *s2_ends(signals)),
+        _signal("S3: content words found in a passage (grounded: high)", signals.s3, 0.0, 1.0, cut),
+    )
+    parts: tuple[Paragraph | Grid, ...] = (
+        Grid(heads=("Signal", "Value", "Lowest", "Highest", "Threshold"), rows=rows),
+    )
+    if found.baseline is not None and signals.words:
+        parts = (
+            *parts,
+            Paragraph(title="Content words of A", spans=_content_words(found.baseline.text, signals.words)),
+        )
+    said = (
+        f"Signals of the answer A by {found.stamp.model}, scored by {found.scorer or found.stamp.model}. The tint of a"
+        " value is deeper the nearer it is to the grounded end of its scale. Words of A in teal are in a passage, words"
+        " in orange in none. D starts a second pass below the threshold."
+    )
+    return Drawing(name=f"{case.id}_signals", caption=_caption(case, said), parts=parts)
+
+
+def _signal(
+    name: str, value: float | None, far: float, grounded: float, cut: float | None = None
+) -> tuple[str, tuple[Span, ...]]:
+    """A row: the value and the ends of its scale, from the `far` end to the `grounded` one; D's threshold `cut`."""
+    depth = 0.0 if value is None else min(1.0, max(0.0, (value - far) / (grounded - far)))
+    cells = ((value, depth), (min(far, grounded), 0.0), (max(far, grounded), 0.0), (cut, 0.0))
+    return name, tuple(
+        Span(text="–" if figure is None else f"{figure:.2f}", colour=SIZE, depth=tint, value=figure)
+        for figure, tint in cells
+    )
+
+
+def s2_ends(signals: Signals) -> tuple[float, float]:
+    """The ends of S2's scale in nats per token: -1 and 5, or S2 itself where it lies beyond."""
+    return min(-1.0, signals.s2 or 0.0), max(5.0, signals.s2 or 0.0)
+
+
+def _content_words(text: str, words: Sequence[Word]) -> tuple[Span, ...]:
+    """The text cut at its content words, which are tinted by whether a passage has them."""
+    spans, position = [], 0
+    for word in words:
+        spans.append(Span(text=without_markers(text[position : word.start])))
+        spans.append(Span(text=text[word.start : word.end], colour=SIZE if word.found else POSITIVE, depth=0.5))
+        position = word.end
+    return tuple(span for span in (*spans, Span(text=without_markers(text[position:]))) if span.text.strip())
 
 
 def _caption(case: Case, said: str) -> str:

@@ -162,7 +162,8 @@ TABS: dict[str, Callable[[Case, str], None]] = {
 @st.fragment
 def tabs(case: Case, scorer: str) -> None:
     """The open one of the tabs; a click in it draws nothing else anew."""
-    for tab, draw in zip(st.tabs(list(TABS), key="attribution_tab", on_change="rerun"), TABS.values(), strict=True):
+    opened = st.tabs(list(TABS), key="attribution_tab", on_change="rerun", bind="query-params")
+    for tab, draw in zip(opened, TABS.values(), strict=True):
         if tab.open:
             with tab:
                 draw(case, scorer)

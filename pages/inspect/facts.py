@@ -122,7 +122,8 @@ def tree(case: Case, record: AreRecord, author: str) -> None:
     if "source" in asked:
         open_evidence(case, *evidence_at(record, asked["source"]))
     export_button(lambda: drawn_facts(case, record, review), key=f"facts_{case.id}")
-    override_form(case, record, review, author, chosen or selected)
+    if verdict is not None:
+        override_form(case, record, verdict, review, author, chosen or selected)
     used_supports(case)
 
 

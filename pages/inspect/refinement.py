@@ -8,6 +8,7 @@ from components import state
 from components.advice import advice_view, quartile_view, task_table
 from components.cache import analyses, questions, workbench
 from components.case_head import case_head
+from components.export_figure import export_button
 from components.frame import open_case
 from components.heading import heading
 from components.html import banner, note, plain, visible
@@ -30,6 +31,7 @@ from engine.methods.refinement import gates
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
 from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
 from engine.methods.refinement.values import Gate
+from engine.report.drawings import drawn_signals
 from engine.studies.on_case import case_advice, library_quartiles, task_advice
 
 
@@ -64,6 +66,7 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     if value.baseline is not None and value.signals.words:
         st.subheader("Words of A: green underline if a passage contains them, wavy if none does")
         marked_words(value.baseline.text, value.signals.words)
+    export_button(lambda: drawn_signals(case, value), key=f"signals_{case.id}")
     st.subheader("What starts a second pass")
     labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
     missing = value.gradient_missing or "The gradient rows have not been computed: run v2a, v2b or v2c."

@@ -5,6 +5,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench
 from components.case_head import case_head
+from components.export_figure import export_button
 from components.frame import open_case
 from components.heading import heading
 from components.html import escape, plain, show, tag
@@ -20,6 +21,7 @@ from engine.core.errors import GroundworkError
 from engine.core.values import Analysis, Case
 from engine.methods.raise_.threshold import gold_similarities, primer_gold, primer_question, read, threshold_for
 from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
+from engine.report.drawings import drawn_steps
 
 LABELS = {method.name: method.label for method in METHODS}
 
@@ -100,6 +102,7 @@ def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> No
         if done and st.button(f"Inspect step {step.number} as a case", key=key, type="tertiary"):
             open_step(case, run, step.number)
     final_card(run)
+    export_button(lambda: drawn_steps(case, shown), key=f"steps_{case.id}_{run.method}_{run.model}")
 
 
 def results(case: Case, model: str) -> None:

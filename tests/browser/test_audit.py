@@ -23,6 +23,11 @@ def settled(page):
     expect(page.locator("[data-stale=true]")).to_have_count(0)
 
 
+def stands(page):
+    """The first part of the verdict: the facts by their states."""
+    return page.locator(".st-key-case_head").get_by_role("link", name=re.compile(r"\d facts?:"))
+
+
 def serious(page):
     found = Axe().run(page, context={"exclude": [["[data-testid=stSidebarNav]"]]}).response["violations"]
     return [(v["id"], n["html"][:120]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"][:3]]
@@ -73,16 +78,17 @@ def test_audit_an_answer_by_the_second_door(app, page, look):
     card.get_by_label("Reason").fill("no source speaks of it")
     card.get_by_role("button", name="Save").click()
     expect(last.locator("ins")).to_have_text("The sources do not say when the account was closed.")
-    expect(page.locator(".gw-stand")).to_contain_text("2 accepted")
+    expect(stands(page)).to_contain_text("2 edited")
     settled(page)
     assert serious(page) == []
     look(page, "audit_fixed_light")
 
     # The same line is on the other pages of the case.
-    line = page.locator(".gw-stand b").inner_text()
-    page.get_by_test_id("stMain").get_by_role("link", name="Facts").click()
+    line = stands(page).inner_text()
+    stands(page).click()
     expect(page.get_by_role("heading", name="Tracked changes")).to_be_visible()
-    expect(page.locator(".gw-stand b")).to_have_text(line)
+    expect(stands(page)).to_have_text(line)
+    expect(page).to_have_url(re.compile(r"/facts\?case="))
     # What was selected is selected here, and the arrow keys go on from it.
     chosen = page.locator("button.fact[aria-current=true]")
     expect(chosen).to_contain_text("closed the account")
@@ -98,7 +104,7 @@ def test_check_what_was_answered_by_the_first_door(app, page, look):
     settled(page)
     expect(page.get_by_text("Not checked yet.")).to_be_visible()
     page.get_by_role("button", name="Check the answer").click()
-    expect(page.locator(".gw-stand b")).to_contain_text("borne out", timeout=SLOW)
+    expect(stands(page)).to_contain_text("borne out", timeout=SLOW)
     settled(page)
     assert serious(page) == []
     look(page, "ask_checked_dark")

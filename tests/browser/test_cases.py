@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from msgspec.structs import replace
 from playwright.sync_api import expect
 
+from components.library import ROW_HEIGHT
 from engine.cases.case_file import read_case_file
 from engine.cases.review import MarkDraft, append
 from engine.cases.store import CaseStore
@@ -37,7 +38,7 @@ def select_rows(page, *rows):
     page.get_by_role("textbox", name="Search").scroll_into_view_if_needed()
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
     for row in rows:
-        page.mouse.click(box["x"] + 16, box["y"] + 35 + 35 * row + 17)
+        page.mouse.click(box["x"] + 16, box["y"] + 35 + ROW_HEIGHT * row + 17)
 
 
 def test_a_review_from_note_to_signed_off_is_kept_over_a_reload(app, page, look):
@@ -45,6 +46,7 @@ def test_a_review_from_note_to_signed_off_is_kept_over_a_reload(app, page, look)
     page.get_by_label("Reviewer").fill("Ada Quill")
     page.get_by_label("Reviewer").press("Enter")
     expect(page.get_by_role("button", name="Take into review")).to_be_enabled()
+    page.get_by_test_id("stButtonGroup").get_by_text("Note", exact=True).click()  # chosen already: it stays so
     page.get_by_role("textbox", name="Note", exact=True).fill("Checked against the handbook.")
     page.get_by_role("button", name="Add to the history").click()
     expect(page.get_by_text("The whole history (1 entry)")).to_be_visible()
@@ -84,7 +86,7 @@ def test_a_pasted_answer_is_opened_compared_deleted_and_restored(app, page, look
     page.get_by_label("Sources (put a line of --- between them)").fill("Ice melts in the sun.\n---\nIron rusts.")
     page.get_by_label("Answer", exact=True).fill("Ice melts in the sun [1].")
     page.get_by_role("button", name="Audit", exact=True).click()
-    expect(page.get_by_text("1 of 1 sentence is borne out.")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("link", name="1 fact: 1 borne out")).to_be_visible(timeout=SLOW)
     page.goto(f"{app.url}/cases")
     expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
     select_rows(page, 0, 1)

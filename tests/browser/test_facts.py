@@ -36,7 +36,7 @@ def paste(page, app, draft=DRAFT, question=QUESTION):
     page.get_by_role("button", name="Audit", exact=True).click()
     expect(page.get_by_role("heading", name=question)).to_be_visible()
     expect(page.locator(".card").first).to_be_visible(timeout=SLOW)
-    page.get_by_test_id("stMain").get_by_role("link", name="Facts").click()
+    page.locator(".st-key-case_head").get_by_role("link", name=re.compile(r"\d facts?:")).click()
     expect(page.get_by_role("heading", name="Tracked changes")).to_be_visible(timeout=SLOW)
 
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from components.facts import own_marks, tree_data
-from engine.analyses.case_verdict import sentence_verdicts
+from engine.analyses.case_verdict import case_verdict, sentence_verdicts
 from engine.analyses.facts import record_of
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.cases.review import MarkDraft, review_of
@@ -95,3 +95,70 @@ def test_who_has_given_no_name_is_told_what_it_is_for():
     assert not app.exception and any(told in caption.value for caption in app.caption)
     next(f for f in app.text_input if f.label == "Reviewer").set_value("Ada").run()
     assert not any(told in caption.value for caption in app.caption)
+
+
+@pytest.fixture
+def reviewing():
+    """The page on a checked case, with a reviewer's name given."""
+    components.cache.workbench.clear()
+    store().save(checked())
+    app = AppTest.from_file(str(PAGES / "inspect/facts.py"), default_timeout=120)
+    app.query_params["case"] = "case"
+    app.run()
+    return field(app, "Reviewer").set_value("Ada").run()
+
+
+def store():
+    return components.cache.workbench().cases
+
+
+def field(app, label):
+    return next(f for f in (*app.text_input, *app.text_area, *app.selectbox) if f.label == label)
+
+
+def save(app, fact, *, verdict=None, text=None, reason=""):
+    field(app, "Fact").set_value(fact).run()
+    if verdict:
+        next(c for c in app.segmented_control if c.label == "Verdict").set_value(verdict)
+    if text is not None:
+        field(app, "Rewrite the sentence (empty: delete it)").set_value(text)
+    field(app, "Reason").set_value(reason)
+    next(b for b in app.button if b.label == "Save").click().run()
+    assert not app.exception
+    return app
+
+
+def verdict_now():
+    case, history = store().load_whole("case")
+    return case_verdict(case, review_of(history))
+
+
+def test_a_reviewers_words_for_the_sentence_of_a_fact_are_in_the_text_at_once(reviewing):
+    case = checked()
+    start, end = case.answer.sentences[1]
+    box = field(reviewing, "Rewrite the sentence (empty: delete it)")
+    assert box.value == case.answer.text[slice(*case.answer.sentences[0])]
+    app = save(reviewing, "2.1", verdict="not found", text="Whales are not in the sources.", reason="none has it")
+    marks = {mark.target: mark for mark in store().history("case")}
+    assert (marks["fact:2.1"].value, marks["fact:2.1"].machine) == ("not found", "irrelevant")
+    assert (marks["sentence:2"].value, marks["sentence:2"].machine) == (
+        "Whales are not in the sources.",
+        case.answer.text[start:end],
+    )
+    assert verdict_now().text.endswith("Whales are not in the sources.")
+    drawn = " ".join(element.proto.body for element in app.get("html"))
+    assert "<u>Whales are not in the sources.</u>" in drawn
+    assert "**3 facts: 1 borne out, 1 edited, 1 contradicted**" in [link.proto.label for link in app.get("page_link")]
+    # The words are there to be changed further, and Undo takes them back.
+    assert field(app, "Rewrite the sentence (empty: delete it)").value == "Whales are not in the sources."
+    next(b for b in app.button if b.label == "Undo").click().run()
+    assert verdict_now().sentences[1].rewritten is None
+    assert field(app, "Rewrite the sentence (empty: delete it)").value == case.answer.text[start:end]
+
+
+def test_a_verdict_alone_leaves_the_sentence_and_nothing_or_no_reason_is_refused(reviewing):
+    assert "Choose a verdict, or change the sentence." in save(reviewing, "1.1", reason="read").error[0].value
+    assert "reason" in save(reviewing, "1.1", text="The bridge opened in 1934.").error[0].value
+    assert store().history("case") == ()
+    save(reviewing, "1.1", verdict="borne out", reason="the other bridge")
+    assert [mark.target for mark in store().history("case")] == ["fact:1.1"]

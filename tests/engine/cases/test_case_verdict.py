@@ -10,7 +10,8 @@ from engine.answer.citations import annotate
 from engine.cases.places import rewrite
 from engine.cases.review import MarkDraft, append, review_of
 from engine.core.settings import Settings
-from engine.core.values import Answer, AuditRecord, Case, Stamp
+from engine.core.values import Analysis, Answer, AuditRecord, Case, Stamp
+from engine.methods.used_supports import UseAndSupport, UsedSupports
 from engine.workbench import Workbench
 from tests.engine.are.test_are import ANSWER, GIVEN, passage, run
 
@@ -49,7 +50,7 @@ def test_a_sentence_is_as_good_as_its_worst_fact_and_quotes_the_evidence():
     ]
     assert [f.quote.words for f in first.facts] == [GIVEN[0], GIVEN[1]]
     assert first.facts[0].proposed == "The bridge opened in 1934"
-    assert verdict.headline == "0 of 2 sentences are borne out, 1 contradicted, 1 not found."
+    assert verdict.headline == "3 facts: 1 borne out, 1 contradicted, 1 not found"
 
 
 def test_every_sentence_has_one_verdict_and_the_counts_add_up():
@@ -57,7 +58,7 @@ def test_every_sentence_has_one_verdict_and_the_counts_add_up():
     verdict = case_verdict(case, review_of(()))
     assert [(s.start, s.end) for s in verdict.sentences] == list(case.answer.sentences)
     assert sum(verdict.counts.values()) == 3
-    assert verdict.headline == "2 of 3 sentences are borne out, 1 not found."
+    assert verdict.headline == "3 facts: 2 borne out, 1 not found"
 
 
 def doubted_record(answer):
@@ -108,6 +109,39 @@ def test_accepted_edits_are_in_the_text_and_counted():
     verdict = case_verdict(case, marked(case, accept))
     assert (verdict.accepted, verdict.rejected, verdict.undecided) == (1, 0, 1)
     assert "1934" in verdict.text
+    assert verdict.headline == "3 facts: 1 borne out, 1 edited, 1 not found"
+
+
+def test_a_fact_whose_sentence_a_reviewer_rewrote_is_edited_unless_it_was_borne_out():
+    case = checked()
+    verdict = case_verdict(case, marked(case, rewrite(case.answer, 1, "The bridge cost 5 million.", "Ada", "read")))
+    assert verdict.facts == {"borne out": 1, "edited": 1, "not found": 1}
+    assert list(verdict.facts) == ["borne out", "edited", "not found"]
+
+
+def test_a_citation_counts_as_used_where_use_and_support_were_compared():
+    case = checked("The bridge opened in 1934 [1]. In all the bridge cost 5 million [2]. Whales sing loudly [1].")
+    plain = case_verdict(case, review_of(()))
+    assert (plain.citations, plain.citations_compared) == (3, 0)
+
+    def cells(*quadrants):
+        return tuple(UseAndSupport(used=1.0, supports=1.0, quadrant=quadrant) for quadrant in quadrants)
+
+    found = UsedSupports(
+        spans=case.answer.sentences[:2],
+        sources=((1,), (2,)),
+        cells=(cells("used and supporting", "neither"), cells("used and supporting", "supported but not used")),
+        floor=(0.0, 0.0),
+        floor_kind="zero",
+        scorer="someone",
+        verifier="someone",
+    )
+    done = Analysis(id="u", kind="used x supports", stamp=Stamp(model="someone"), result=found.to_dict())
+    verdict = case_verdict(replace(case, analyses=(*case.analyses, done)), review_of(()))
+    assert (verdict.citations, verdict.citations_compared, verdict.citations_used) == (3, 2, 1)
+    older = replace(done, result={"cells": "in another shape"})
+    verdict = case_verdict(replace(case, analyses=(*case.analyses, older)), review_of(()))
+    assert (verdict.citations, verdict.citations_compared) == (3, 0)
 
 
 def test_an_edit_that_a_reviewer_accepted_says_that_its_fact_was_wrong():

@@ -7,17 +7,21 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from components import style
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
+from engine.analyses.refinement import KIND as REFINED
+from engine.analyses.steps import at_threshold
 from engine.analyses.token_map import TokenMap
-from engine.cases.bundled import EXAMPLE, file_of
+from engine.cases.bundled import EXAMPLE, SOLVED, file_of
 from engine.cases.case_file import read_case_file
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import content_hash
 from engine.core.values import Attribution
 from engine.methods.are.backtrack import proposed
+from engine.methods.raise_.values import Solution, similarity
 from engine.methods.used_supports import UsedSupports
 from engine.report import drawings
 from engine.report.drawings import (
@@ -26,6 +30,8 @@ from engine.report.drawings import (
     drawn_faithfulness,
     drawn_map,
     drawn_occlusion,
+    drawn_signals,
+    drawn_steps,
     drawn_use,
     to_csv,
     to_latex,
@@ -44,12 +50,19 @@ def words(svg: str) -> list[str]:
     return [element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
+def bundled(name):
+    return read_case_file(gzip.decompress(file_of(name).read_bytes())).case
+
+
 @pytest.fixture(scope="module")
 def case():
-    return read_case_file(gzip.decompress(file_of(EXAMPLE).read_bytes())).case
+    return bundled(EXAMPLE)
 
 
 def every_drawing(case):
+    solved = bundled(SOLVED)
+    yield solved, drawn_steps(solved, Solution.from_dict(result(solved, "steps")))
+    yield case, drawn_signals(case, REFINED.of(case)[-1].refinement)
     yield case, drawn_use(case, UsedSupports.from_dict(result(case, "used x supports")))
     yield case, drawn_faithfulness(case, FaithfulnessReport.from_dict(result(case, "faithfulness")))
     other = checked()
@@ -128,6 +141,34 @@ def test_use_and_support_are_two_grids_of_one_tint(case):
     assert "-0.0" not in {span.text for _, spans in use.rows for span in spans}
     assert {"Use (nats)", "Support"} <= set(words(to_svg(drawn_use(case, found))))
     assert tints[0] == tints[1] == [drawings.QUADRANT[cell.quadrant] for cell in cells]
+
+
+def test_a_step_is_drawn_with_each_passage_that_t_kept_or_dropped():
+    case = bundled(SOLVED)
+    run = at_threshold(Solution.from_dict(result(case, "steps")), 0.5)
+    drawing = drawn_steps(case, run)
+    assert [part.title for part in drawing.parts[:-1]] == [f"Step {step.number}. {step.question}" for step in run.steps]
+    hits = [hit for step in run.steps for hit in (*step.kept, *step.dropped)]
+    tinted = [span for part in drawing.parts for span in part.spans if span.colour]
+    assert [span.value for span in tinted] == [similarity(hit) for hit in hits]
+    words = {span.text.split()[0]: span.colour for span in tinted}
+    assert words == {"kept": drawings.STAND["borne out"], "dropped": drawings.STAND["not checked"]}
+    assert all((span.value >= 0.5) == span.text.startswith("kept") for span in tinted)
+    assert drawing.parts[-1].title == "Final answer" and drawing.parts[-1].spans[0].text == run.final.reply
+
+
+def test_signals_are_drawn_over_their_scales_and_words_by_whether_a_passage_has_them(case):
+    found = REFINED.of(case)[-1].refinement
+    grid, words_of_a = drawn_signals(case, found).parts
+    signals = found.signals
+    assert [cells[0].value for _, cells in grid.rows] == [signals.s1, signals.s2, signals.s3]
+    s1, _, s3 = (cells[0].depth for _, cells in grid.rows)
+    assert s1 == pytest.approx(1 - signals.s1) and s3 == pytest.approx(signals.s3)  # grounded: S1 low, S3 high
+    tints = {True: drawings.SIZE, False: drawings.POSITIVE}
+    tinted = [(span.text, span.colour) for span in words_of_a.spans if span.colour]
+    assert tinted == [(found.baseline.text[w.start : w.end], tints[w.found]) for w in signals.words]
+    missing = replace(found, signals=replace(signals, s2=None))
+    assert "–" in words(to_svg(drawn_signals(case, missing)))
 
 
 def test_changes_are_struck_and_underlined_as_they_were_decided():

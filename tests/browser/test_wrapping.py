@@ -1,0 +1,61 @@
+"""A citation and the full stop after it stay on one line at any width."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from components.answer import with_pills
+from components.style import stylesheet
+
+SAID = "The tank holds 40 litres of brine [1][2]. The pump was replaced in March 2021 [3]. Nobody was hurt [4]."
+# The widths of the page at which a full stop is drawn below the citation before it.
+APART = """() => {
+  const found = [];
+  for (let width = 60; width < 260; width += 4) {
+    document.body.style.width = width + 'px';
+    for (const pill of document.querySelectorAll('.gw-cite, .cite')) {
+      const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      walk.currentNode = pill.lastChild;
+      const next = walk.nextNode();
+      if (!next || !next.textContent.startsWith('.')) continue;
+      const stop = document.createRange();
+      stop.setStart(next, 0);
+      stop.setEnd(next, 1);
+      if (stop.getBoundingClientRect().top >= pill.getBoundingClientRect().bottom) found.push(width);
+    }
+  }
+  return found;
+}"""
+
+
+def test_in_text_of_the_pages(page):
+    page.set_content(f"<style>{stylesheet('page.css')}</style><div class='gw-answer'>{with_pills(SAID)}</div>")
+    assert page.locator(".gw-cite").count() == 4
+    assert page.evaluate(APART) == []
+
+
+PIECES = [{"text": "The tank holds 40 litres of brine "}, {"number": 1}, {"text": ". Nobody was hurt "}, {"number": 2}]
+PIECES = [{**piece, "valid": True, "title": "Open it"} for piece in (*PIECES, {"text": "."})]
+FACT = {"number": 0, "name": "1.1", "clause": 0, "text": "It holds", "word": "unsure", "sure": "", "kind": "unsure"}
+FACT |= {"attention": False, "own": "", "own_kind": "", "lines": [], "rounds": []}
+SENTENCE = {"number": 1, "gap": "", "pieces": PIECES, "text": "", "rewritten": "", "claim": True, "kind": "bad"}
+SENTENCE |= {"word": "contradicted", "by": "", "facts": [], "used": ""}
+DATA = {
+    "evidence": {"answer": PIECES, "answer_title": "Answer", "passages": [], "passages_title": "Passages"},
+    "facts": {"key": "k", "attention_title": "", "clauses": [{"number": 0, "pieces": PIECES}], "facts": [FACT]},
+    "sentences": {"sentences": [SENTENCE], "tail": "", "verdicts": [], "frozen": True},
+}
+
+
+@pytest.mark.parametrize("name", list(DATA))
+def test_in_the_components(page, name):
+    page.set_content(
+        f"<style>{stylesheet(f'{name}.css')} .gw, .both {{ display: block !important; }}</style><div class='gw'></div>"
+    )
+    script = stylesheet(f"{name}.js").replace("export default function", "window.draw = function")
+    page.add_script_tag(content=script)
+    page.evaluate(f"draw({{ data: {json.dumps(DATA[name])}, parentElement: document.body, setTriggerValue() {{}} }})")
+    assert page.locator(".cite").count() == 2
+    assert page.evaluate(APART) == []

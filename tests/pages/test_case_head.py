@@ -1,0 +1,90 @@
+"""The head of a case: facts, citations, their use and the review, each a link to the page that shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from msgspec.structs import replace
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+from engine.cases.bundled import AUDITED, EXAMPLE, take_in
+from engine.cases.review import MarkDraft
+from tests.engine.cases.test_case_verdict import checked
+
+PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
+
+
+def store():
+    return components.cache.workbench().cases
+
+
+def page(name: str, case: str, **query: str) -> AppTest:
+    """A page with a case open, in a library of the bundled cases."""
+    components.cache.workbench.clear()
+    take_in(store())
+    store().save(checked())
+    app = AppTest.from_file(str(PAGES / f"{name}.py"), default_timeout=120)
+    for key, value in {"case": case, **query}.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def links(app: AppTest) -> dict[str, tuple[str, dict[str, list[str]]]]:
+    """The links of the head by their labels: the page and the parameters."""
+    found = (link.proto for link in app.get("page_link"))
+    return {link.label: (link.page, parse_qs(link.query_string)) for link in found}
+
+
+def test_every_part_of_the_verdict_is_a_link_that_keeps_the_case():
+    found = links(page("review/cases", EXAMPLE))
+    assert [name for name, _ in found.values()] == ["facts", "", "attribution", "cases"]  # Ask is the first page
+    assert all(query["case"] == [EXAMPLE] for _, query in found.values())
+    facts, citations, used, review = found
+    assert facts.startswith("**") and " facts: " in facts and " borne out" in facts
+    assert citations.startswith("citations ") and citations.endswith(" supported")
+    assert used.endswith(" used and supporting")
+    assert review == "not reviewed"
+    assert found[used][1]["attribution_tab"] == ["Used x supports"]
+
+
+def test_the_link_of_use_and_support_opens_its_tab():
+    app = page("inspect/attribution", EXAMPLE, attribution_tab="Used x supports")
+    assert any("Second number: the probability" in element.proto.body for element in app.get("html"))
+
+
+def test_an_imported_answer_that_was_signed_off_leads_to_its_audit_and_its_review():
+    found = links(page("review/cases", AUDITED))
+    assert [name for name, _ in found.values()] == ["facts", "facts", "audit", "attribution", "cases"]
+    facts, own, _, mattered, review = found
+    assert " edited" in facts and own == "6 verdicts by a reviewer" and mattered == "What mattered"
+    assert review.startswith("stands as edited, signed off by ")
+
+
+def test_what_is_open_is_said_and_a_reviewers_name_is_text():
+    page("review/cases", "case")
+    marks = [
+        MarkDraft(kind="override", author="Ada *B*", target="fact:1.1", value="borne out", reason="the other bridge"),
+        MarkDraft(kind="status", author="Ada *B*", value="in review"),
+    ]
+    store().add_marks("case", marks)
+    app = AppTest.from_file(str(PAGES / "inspect/steps.py"), default_timeout=120)
+    app.query_params["case"] = "case"
+    found = list(links(app.run()))
+    assert found[0] == "**3 facts: 2 borne out, 1 not found**"
+    assert {"2 edits undecided", "1 verdict by a reviewer"} <= set(found)
+    assert found[-1] == r"in review by Ada \*B\*"
+
+
+def test_a_case_that_was_not_checked_says_so_and_shows_what_mattered():
+    page("review/cases", "case")
+    store().save(replace(checked(), id="unchecked", analyses=()))
+    app = AppTest.from_file(str(PAGES / "review/cases.py"), default_timeout=120)
+    app.query_params["case"] = "unchecked"
+    app.run()
+    assert list(links(app)) == ["What mattered", "not reviewed"]
+    assert any("Not checked yet." in element.proto.body for element in app.get("html"))
+    assert any(button.label == "Check the answer" for button in app.button)
