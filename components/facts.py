@@ -241,7 +241,7 @@ def measures_view(record: AreRecord) -> None:
         )
         for name, field, meaning in MEASURES
     )
-    said = f"{counted(after.clauses, 'clause')}; after: with every placed edit put in. Entailment: {record.measured}."
+    said = f"{counted(after.clauses, 'clause')}. After: with every placed edit. Entailment: {record.measured}."
     show(table(("Measure", "Before", "After", "What it means"), rows, said, words=("What it means",)))
 
 

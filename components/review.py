@@ -8,6 +8,7 @@ import streamlit as st
 
 from components import state
 from components.html import chips, escape, note, plain, show, table, tag, visible
+from engine.analyses.case_verdict import in_words
 from engine.cases.blocks import when
 from engine.cases.places import MarkTarget, places
 from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review
@@ -82,14 +83,9 @@ def standing_marks(review: Review) -> None:
     if not (review.overrides or review.labels or review.notes):
         note("No notes, labels or verdicts yet.")
     _table(
-        "Overrides, next to the verdict of the machine",
+        "Verdicts of reviewers, next to the machine's",
         [
-            {
-                "place": m.target,
-                "machine": m.machine.replace("_", " ") or "none given",
-                "reviewer's verdict": m.value,
-                "reason": m.reason,
-            }
+            {"place": m.target, "machine": in_words(m.machine), "reviewer's verdict": m.value, "reason": m.reason}
             | _who(m)
             for m in review.verdicts.values()
         ],

@@ -289,7 +289,7 @@ def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:
     held = KIND.of(case)
-    return f"{len(held[-1].sets) + 4} forward passes; the column does not vote" if held else ""
+    return f"{len(held[-1].sets) + 4} forward passes; the new column does not vote" if held else ""
 
 
 KIND = Kind(

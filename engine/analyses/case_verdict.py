@@ -50,6 +50,15 @@ OWN_VERDICTS: dict[str, Stand] = {
 """The state of a sentence after a reviewer's verdict on its fact; other words leave it "unsure"."""
 
 
+def in_words(machine: str) -> str:
+    """A stored verdict of the machine in the words of the pages; other values as they are.
+
+    >>> in_words("editing_required"), in_words("answered"), in_words("")
+    ('contradicted', 'answered', 'none given')
+    """
+    return OWN_VERDICTS.get(machine.replace(" ", "_"), machine.replace("_", " ")) or "none given"
+
+
 COPIED = "word for word in the source"
 
 

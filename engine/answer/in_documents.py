@@ -42,4 +42,5 @@ def doubted(case: Case, settings: Retrieval) -> str:
         return ""
     best = max((hit.score for hit in case.hits), default=None)
     said = f"probability {case.answerable:.2f}" + ("" if best is None else f", best passage score {best:.2f}")
-    return f"The documents do not seem to answer this question ({said}). The answer below uses the closest passages."
+    closest = "" if case.answer.refused else " The answer below uses the closest passages."
+    return f"The documents do not seem to answer this question ({said}).{closest}"

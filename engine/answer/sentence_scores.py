@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.core.text import covered, sentences, stems, titled, word_weights
+from engine.core.text import BETWEEN_CELLS, covered, sentences, stems, titled, word_weights
 from engine.core.values import Passage, Value
 from engine.models.protocols import Embedder
 
@@ -22,7 +22,7 @@ WEIGHTS = {
     "context": 0.6,  # the same with the sentence before, the title and the heading above
     "passage": 1.0,  # the passage's own closeness less that of the closest passage, 0 or below
     "cue": 0.4,  # a date for "when", a number for "how many", a name that the question lacks for "who" and "where"
-    "heading": -0.3,  # 1 for a line without an end mark that is no list item
+    "heading": -0.3,  # 1 for a line without an end mark that is neither a list item nor a row of a table
     "length": 0.2,  # natural logarithm of 1 + content words: short sentences match by chance
 }
 WORDS_IN_CLOSENESS = 0.5
@@ -119,7 +119,7 @@ def _split(number: int, passage: Passage) -> list[_Sentence]:
     found = []
     for start, end in sentences(passage.text):
         text = passage.text[start:end]
-        heading = not _ENDED.search(text) and not LIST_ITEM.match(text)
+        heading = not (_ENDED.search(text) or LIST_ITEM.match(text) or BETWEEN_CELLS in text)
         found.append(_Sentence(number, start, end, text, frozenset(stems(text)), heading))
     return found
 

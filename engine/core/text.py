@@ -50,6 +50,7 @@ _OPENERS = "\"'“‘«([{¿¡"
 _END = re.compile(r"[.!?…]+[\"'”’»)\]}]*(?=\s)|[。！？]+[」』”’）]*")
 _LIST_ITEM = re.compile(r"\s*(?:[-*•–·▪]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]\s+|(?:step|exercise)\s+\d+\b)", re.I)
 _NUMBER_LABEL = re.compile(r"[\"'(\[]?(?:\d|[IVXLC]+\b|[A-Z]\d|[A-Z]\b)")
+BETWEEN_CELLS = " | "  # what parts the cells of a table's row in the text of a document
 _WRAPPED_LINE = 40  # characters from which a line without end mark is taken as wrapped, not as a heading
 _LOOK = 80  # characters looked at on either side of a mark, so that a 1 MB line takes linear time
 _WORD = re.compile(r"\w+(?:(?:[-‐‑'’]|(?<=\d)[.,](?=\d)|(?<=\b\w)\.(?=\w\b))\w+)*")

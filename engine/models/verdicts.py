@@ -117,7 +117,7 @@ def verdict_note(judged: Judged, name: str, precisions: Sequence[Precision] = ()
     """
     known = [p for p in precisions if p.verdict == judged.verdict]
     called = judged.verdict.replace("_", " ")
-    right = f"right on {_measured(known)} of what it calls {called}" if known else "not measured"
+    right = f"{_measured(known)} of its {called} verdicts are right" if known else "not measured"
     unsure = "; unsure" if max(judged.scores.values()) < UNSURE else ""
     return f"{called} by {name}, {right}{unsure}"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from engine.analyses.attribution import attribution_section, attributions_of, has_scores
-from engine.analyses.case_verdict import SentenceVerdict, case_verdict, open_items
+from engine.analyses.case_verdict import SentenceVerdict, case_verdict, in_words, open_items
 from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs
 from engine.analyses.imported import KIND as LABELS
 from engine.analyses.registry import find
@@ -255,7 +255,7 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
     if not history:
         return Facts(tuple(facts)), plain("This case has not been reviewed yet.")
 
-    overrides = ((m.target, m.machine or "none given", m.value, *_given(m)) for m in review.verdicts.values())
+    overrides = ((m.target, in_words(m.machine), m.value, *_given(m)) for m in review.verdicts.values())
     edits = ((m.target, change_said(m.machine), m.value, *_given(m)) for m in review.edit_decisions.values())
     sentences = ((m.target, m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
     labels = ((f"Passage {n}", m.value, *_given(m)) for n, m in sorted(review.labels.items()))
@@ -263,7 +263,7 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
     by = ("Reason", "Reviewer", "Time")
     verdicts = ("Place", "Machine's verdict", "Reviewer's verdict", *by)
     marks = (
-        table("Overrides, next to the verdict of the machine", verdicts, overrides),
+        table("Verdicts of reviewers, next to the machine's", verdicts, overrides),
         table("Decisions on edits", ("Edit", "Change", "Decision", *by), edits),
         table("Sentences rewritten by a reviewer", ("Sentence", "Original", "Reviewer's version", *by), sentences),
         table("Relevance labels", ("Passage", "Label", *by), labels),
@@ -356,7 +356,7 @@ def _verdict(sentence: SentenceVerdict) -> Cell:
 
 def _signed(case: Case, review: Review, content: str, head: str) -> Facts:
     by = f" by {review.reviewer}, {when(review.time)}" if review.reviewer else ""
-    said = f"{review.conclusion.value}: {review.conclusion.reason}; " if review.conclusion else ""
+    said = f"{review.conclusion.value}: {review.conclusion.reason.rstrip('.')}; " if review.conclusion else ""
     return Facts(
         (
             ("Conclusion of the review", f"{said}{review.status}{by}" if by else "not reviewed"),

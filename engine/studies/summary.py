@@ -18,7 +18,7 @@ from engine.core.values import Value
 from engine.studies.values import Axis, Cell, Column, Figure, FigureKind, Measure, Row, Series, StudyTable
 
 CORRECTION = "p: two-sided exact sign test over questions, corrected by Holm within this table."
-PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), seeds of a question together."
+PAIRED = "Intervals: 95%, paired bootstrap over questions with all their seeds (10,000 resamples)."
 MEANS = "Intervals: 95%, bootstrap over questions (10,000 resamples); none under 10 questions."
 
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from components import state
+from components.answer import answer_view
 from components.cache import workbench
 from components.case_head import case_head
 from components.case_import import import_cases
@@ -22,6 +23,8 @@ def result(case: Case) -> None:
     if verdict is not None:
         checked_answer(case, verdict)
         provenance(case)
+    else:
+        answer_view(case.answer)
 
 
 doors("audit")

@@ -225,7 +225,9 @@ def look_into(name: str) -> None:
             column_config={name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
         )
         if size := originals_size(Collection.open(name).folder):
-            st.caption(f"The PDF files are stored as well ({size / 2**20:,.1f} MB), so that their pages can be shown.")
+            st.caption(
+                f"The PDF files are stored too ({max(size / 2**20, 0.1):,.1f} MB), so that their pages can be shown."
+            )
         cut_again(name)
         if st.button("Remove this corpus"):
             confirm_removal(name)

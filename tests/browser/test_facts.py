@@ -52,7 +52,7 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     expect(facts).to_have_count(3)
     expect(page.locator(".chip", has_text="edit proposed")).to_have_count(2)
     expect(page.locator(".chip.good")).to_have_text(re.compile(r"^borne out · p 0\.\d\d$"))
-    expect(page.locator(".detail")).to_contain_text("right on")
+    expect(page.locator(".detail")).to_contain_text("verdicts are right")
 
     # The keyboard steps through the facts; the filter leaves those that need attention.
     facts.first.focus()
@@ -76,7 +76,7 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     report = saved(page, "Report")
     assert "(edit 1, accepted)" in report
     assert "(edit 2, rejected)" in report
-    assert "right on" in report
+    assert "verdicts are right" in report
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from components.evidence import evidence_data
 from components.sentences import sentences_data
 from engine.analyses.case_verdict import case_verdict
 from engine.cases.review import review_of
+from engine.core.values import AuditRecord
 from engine.corpus.samples import FIRST_CASE
 from tests.engine.cases.test_case_verdict import checked as checked_case
 
@@ -162,6 +163,13 @@ def test_a_sentence_replaces_a_sentence_and_its_fact_a_passage_a_passage():
         ({"sentence": "1", "fact": "1.2"}, 1, "1.2", None),
         ({}, None, "", None),
     ]
+
+
+def test_the_answer_is_read_before_its_check_has_ended(app):
+    app.run()
+    record = AuditRecord(question="What of the pump?", passages=("The pump was replaced.",), answer="The pump is new.")
+    app.query_params["case"] = components.cache.workbench().audit(record).id
+    assert "The pump is new." in html(app.switch_page("pages/ask/audit.py").run())
 
 
 def test_what_cannot_be_audited_is_said(app):

@@ -24,7 +24,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from engine.core.errors import FileError
-from engine.core.text import unligated
+from engine.core.text import BETWEEN_CELLS, unligated
 from engine.core.values import DocumentSection
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
     if opening.type == "heading_open" and text.strip():
         page.sections.append(DocumentSection(start=page.length, level=int(opening.tag[1:]), title=text.strip()))
     if opening.type in ("td_open", "th_open"):
-        page.add(f" | {text}" if page.parts and not page.parts[-1].endswith("\n") else text)
+        page.add(f"{BETWEEN_CELLS}{text}" if page.parts and not page.parts[-1].endswith("\n") else text)
     elif text:
         page.add(text + ("\n" if in_list else "\n\n"))
 
@@ -296,7 +296,7 @@ def _add_paragraph(page: Page, paragraph: Paragraph) -> None:
 def _add_table(page: Page, table: Table) -> None:
     """A table as lines of cells."""
     for row in table.rows:
-        page.add(" | ".join(cell.text.strip().replace("\n", " ") for cell in row.cells) + "\n")
+        page.add(BETWEEN_CELLS.join(cell.text.strip().replace("\n", " ") for cell in row.cells) + "\n")
     page.add("\n")
 
 
@@ -311,6 +311,7 @@ def _heading_level(style: str) -> int:
 # PDF by pypdf: text page by page with the offset at which each page starts.
 
 _BREAK = "\n\n"
+_FILE_NAME = re.compile(r"^Microsoft \w+ - |\.(?:html?|docx?|odt|rtf|txt|tex|dvi|indd|pdf|pptx?|xlsx?)$", re.I)
 
 
 def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
@@ -360,8 +361,9 @@ def _page_texts(reader: PdfReader, name: str) -> list[str]:
 
 
 def _pdf_title(reader: PdfReader) -> str:
-    """The title in the file's own information, or an empty string."""
+    """The title in the file's own information; empty where it is a name of a file, as programs put there unasked."""
     try:
-        return str((reader.metadata and reader.metadata.title) or "").strip()
+        title = str((reader.metadata and reader.metadata.title) or "").strip()
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
+    return "" if _FILE_NAME.search(title) else title

@@ -16,6 +16,7 @@ import msgspec
 
 from engine.core.errors import FileError
 from engine.core.progress import Watch
+from engine.core.text import BETWEEN_CELLS
 from engine.core.values import Document, Json, Value as Frozen
 
 
@@ -73,7 +74,7 @@ def without_repeats(found: Iterable[Document], name: str) -> Iterator[Document]:
         yield document
 
 
-# CSV and TSV: one document per row; its text is the text column, else every filled cell as "column: value".
+# CSV and TSV: one document per row; its text is the text column, else every filled cell as "column: value" in one line.
 
 _LONGEST_CELL = 10_000_000  # characters
 _SAMPLE = 20_000
@@ -114,7 +115,9 @@ def _table_document(
 ) -> Document | None:
     """One row; None if it has no text."""
     cells = {column: str(row.get(column) or "").strip() for column in columns}
-    text = cells.get(fields.text) or "\n".join(f"{column}: {value}" for column, value in cells.items() if value)
+    text = cells.get(fields.text) or BETWEEN_CELLS.join(
+        f"{column}: {value}" for column, value in cells.items() if value
+    )
     if not text:
         return None
     key = cells.get(fields.id) or f"{name}#{line}"

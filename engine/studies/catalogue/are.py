@@ -207,7 +207,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
 
 
 def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    said = "DRQA does not edit. Attr_p: ARE's pairs evidence and clause, the others' is unpaired (appendix E)."
+    said = "DRQA does not edit. Attr_p pairs each clause with its own evidence only for ARE (appendix E)."
     return table(
         "table_1",
         "Attribution and preservation after editing",
@@ -239,7 +239,7 @@ def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
             body.append((LABELS[name], *cells(own)))
             body.append((f"{LABELS[name]}, evidence by clause", *cells(own, "aggregated_")))
     body += [(LABELS[ARE], *cells(by[ARE]))] if ARE in by else []
-    said = "Evidence by clause: answers whose questions belong to clauses and whose number of clauses is unchanged."
+    said = "Evidence by clause counts only answers whose questions belong to clauses, if editing kept their number."
     title = "Evidence of sub-questions, joined by clause"
     return table("table_5", title, COLUMNS, body, rows, said, unit="answers", shows="ARE, Table 5")
 

@@ -45,3 +45,10 @@ def test_only_a_doubt_under_the_setting_is_said(answerable, warned):
     )
     assert bool(doubted(case, Retrieval())) == warned
     assert doubted(case, Retrieval(doubt_under=0.0)) == ""
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_doubt_announces_an_answer_only_where_there_is_one(refused):
+    answer = Answer(text="x", refused=refused)
+    case = Case(id="c", question="Who?", passages=(), answer=answer, stamp=Stamp(model="m"), answerable=0.05)
+    assert ("The answer below" in doubted(case, Retrieval())) == (not refused)

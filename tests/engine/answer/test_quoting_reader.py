@@ -11,7 +11,8 @@ from engine.answer.sentence_scores import WEIGHTS, answer_cue, score_sentences
 from engine.core.settings import Chunking, Reader
 from engine.core.values import Document, Passage
 from engine.corpus.chunking import passages as cut
-from engine.models.embedder import ScriptedEmbedder
+from engine.corpus.sources import load_bytes
+from engine.models.embedder import ScriptedEmbedder, load_embedder
 
 PROCEDURE = """Acetaminophen
 
@@ -43,6 +44,16 @@ def test_a_short_question_gets_the_sentence_that_answers_it(reader: QuotingReade
     answer = reader.read("Where was iron first smelted?", passages)
     assert answer.text.startswith("Iron was first smelted in Anatolia. [cite_2]")
     assert not answer.refused
+
+
+def test_a_row_of_a_table_is_quoted_though_it_ends_without_a_mark() -> None:
+    rows = load_bytes(b"name,role,languages\nAda Quill,teacher,Tamil\nJon Eek,guard,Danish\n", "staff.csv")
+    page = load_bytes(b"# Pool\n\n| Day | Visitors |\n| --- | --- |\n| Tuesday | 187 |\n", "pool.md")
+    passages = [p for document in (*rows, *page) for p in cut(document, Chunking(words=12))]
+    reader = QuotingReader(load_embedder())
+    answer = reader.read("Which languages does Ada Quill speak?", passages)
+    assert answer.text.startswith("name: Ada Quill | role: teacher | languages: Tamil [cite_1]")
+    assert "Tuesday | 187" in reader.read("How many visitors came to the pool on Tuesday?", passages).text
 
 
 def test_quotes_are_word_for_word_and_every_offset_fits(reader: QuotingReader) -> None:

@@ -165,7 +165,7 @@ def test_the_report_says_what_the_case_holds():
             "cites passages that do not exist: 7",
             "Checked twice.",
             "labelled not relevant by Bo",
-            "irrelevant",
+            ">not found<" if text.startswith("<") else "not found",
             "signed off by Ada",
             marks[-1].hash,
             content_hash(case),

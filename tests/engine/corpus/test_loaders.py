@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -113,9 +114,21 @@ def test_ligatures_of_a_pdf_are_read_as_letters() -> None:
     assert document.text == "A scientific note."
 
 
-def test_encrypted_pdf() -> None:
-    import io
+@pytest.mark.parametrize(
+    ("said", "title"), [("Gearbox 7", "Gearbox 7"), ("letter.html", ""), ("Microsoft Word - a", "")]
+)
+def test_a_name_of_a_file_is_not_the_title_of_a_pdf(said: str, title: str) -> None:
+    from pypdf import PdfReader, PdfWriter
 
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf_bytes("A page."))))
+    writer.add_metadata({"/Title": said})
+    out = io.BytesIO()
+    writer.write(out)
+    (document,) = load_bytes(out.getvalue(), "gear_box.pdf")
+    assert document.title == (title or "gear box")
+
+
+def test_encrypted_pdf() -> None:
     from pypdf import PdfReader, PdfWriter
 
     writer = PdfWriter()

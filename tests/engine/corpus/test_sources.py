@@ -119,8 +119,8 @@ def test_html_without_main_content_gives_the_visible_text() -> None:
 def test_csv_rows_are_documents() -> None:
     rows = load_bytes(b'name;mass\nIron;"5,0 g"\n;\nSalt;2 g\n', "t.csv")
     assert [(d.id, d.text) for d in rows] == [
-        ("t.csv#1", "name: Iron\nmass: 5,0 g"),
-        ("t.csv#3", "name: Salt\nmass: 2 g"),
+        ("t.csv#1", "name: Iron | mass: 5,0 g"),
+        ("t.csv#3", "name: Salt | mass: 2 g"),
     ]
 
 

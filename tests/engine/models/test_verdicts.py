@@ -86,10 +86,10 @@ def test_the_note_says_who_how_often_right_and_unsure():
         Precision(verdict="supportive", measured_on="VitaminC dev", share=0.8, called=300),
     )
     assert verdict_note(judged, "embedded", known) == (
-        "editing required by embedded, right on 71% (VitaminC dev, n = 210) of what it calls editing required; unsure"
+        "editing required by embedded, 71% (VitaminC dev, n = 210) of its editing required verdicts are right; unsure"
     )
     more = (*known, Precision(verdict="editing_required", measured_on="HealthVer", share=0.39, called=84))
     assert verdict_note(judged, "embedded", more) == (
-        "editing required by embedded, right on 39% to 71% (by test set, 2 sets) of what it calls editing required;"
+        "editing required by embedded, 39% to 71% (by test set, 2 sets) of its editing required verdicts are right;"
         " unsure"
     )

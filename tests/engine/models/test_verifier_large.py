@@ -89,4 +89,4 @@ def test_its_verdicts_say_how_often_they_are_right(model):
     note = LargeVerifier(model.module, model.tokenizer, calibration).note(
         Judged("supportive", {"supportive": 0.9, "editing_required": 0.05, "irrelevant": 0.05})
     )
-    assert note.startswith("supportive by large, right on ") and "of what it calls supportive" in note
+    assert note.startswith("supportive by large, ") and note.endswith("of its supportive verdicts are right")
