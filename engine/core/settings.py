@@ -139,7 +139,7 @@ class Faithfulness(Value, frozen=True):
     steps: Annotated[int, about("Steps of deletion", "steps", ge=1)] = 10
     rankings: Annotated[int, about("Random rankings", "rankings", ge=1)] = 10
     seed: Annotated[int, about("Seed of random rankings")] = 1337
-    # No number depends on it. A check that takes long waits for a click: see analyses/map_check.py.
+    # No number depends on it. A check that takes long waits for a click: see analyses/token_map.py.
     check_maps: Annotated[bool, about("Check each token map")] = True
 
 
