@@ -12,7 +12,7 @@ from engine.core.errors import FileError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings, all_settings
 from engine.methods.are.decompose import RULES
-from engine.models.catalogue import catalogue
+from engine.models.catalogue import Entry, catalogue
 from engine.models.defaults import default_for
 from engine.models.verifier import LARGE, MEDIUM, VERIFIERS
 
@@ -47,14 +47,26 @@ def fact_controls() -> Asked:
             help="embedded, a Hugging Face id or folder, a .gguf file, or openai:MODEL@BASE_URL. Its verdicts appear "
             "next to the verifier's, which still decides. A model that scores decides by likelihood; not calibrated.",
         )
-        decomposer = st.text_input(
-            "Decomposed by", RULES, key="facts_decomposer", help="rules, or a language model's name."
-        )
-    settings = settings_panel("verification", "prompting", paper="are", elsewhere=("verification.evidence_from",))
+        decomposer = _decomposer()
+    settings = settings_panel("verification", paper="are", elsewhere=("verification.evidence_from",))
     off = [("left out", step.label) for step in _SWITCHES if not settings.value(step.path)]
     if off:
         show(chips(off))
-    return Asked(verifier.strip(), decomposer.strip() or RULES, judge.strip(), settings)
+    return Asked(verifier.strip(), decomposer, judge.strip(), settings)
+
+
+def _decomposer() -> str:
+    """Choose who splits the answer into facts; an installed model that does it better than the rules comes first."""
+    better = [entry.name for entry in _installed() if entry.splits]
+    return st.selectbox(
+        "Decomposed by",
+        [*better, RULES],
+        key="facts_decomposer",
+        accept_new_options=True,
+        format_func=visible,
+        help="The rules take no time. A larger model's facts are better, and take about ten seconds per sentence on two"
+        " cores. Or type a language model's name.",
+    )
 
 
 def _verifier() -> str:
@@ -67,19 +79,19 @@ def _verifier() -> str:
         format_func=lambda name: visible(f"{name} ({TOLD[name]})" if name in TOLD else name),
         help="Or type an NLI model's id or folder, or lm:MODEL for a language model that judges and edits.",
     )
-    base = VERIFIERS.get(chosen, "")
-    if base and base not in _installed():
+    base, installed = VERIFIERS.get(chosen, ""), {entry.name for entry in _installed()}
+    if base and base not in installed:
         st.caption(f"This verifier runs on {base}. Install that model in Settings first.")
     elif chosen == EMBEDDED:
-        better = [name for name, base in VERIFIERS.items() if base in _installed()]
+        better = [name for name, base in VERIFIERS.items() if base in installed]
         if better:
             st.caption(f"{better[-1].capitalize()} is installed. It is more accurate, and slower.")
     return chosen
 
 
-def _installed() -> set[str]:
-    """Names of the installed models; none where the catalogue is damaged, which Settings says."""
+def _installed() -> list[Entry]:
+    """The installed models; none where the catalogue is damaged, which Settings says."""
     try:
-        return {entry.name for entry in catalogue() if entry.installed}
+        return [entry for entry in catalogue() if entry.installed]
     except FileError:
-        return set()
+        return []

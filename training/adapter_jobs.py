@@ -50,7 +50,7 @@ def answer(sources: Sources, rng: random.Random) -> Example:
     style: Literal["garage", "alce"] = "garage" if rng.random() < 0.8 else "alce"
     most = rng.choices((1, 2, 3, 4, 6, 8, 10), (3, 8, 8, 6, 4, 2, 1))[0]
     context = sources.context(question, rng, max(most, len(question.answers)))
-    if rng.random() < 0.3:
+    if rng.random() < 0.15:
         context = [question.passage, *sources.neighbours(question)[: rng.randint(0, 2)]]
         rng.shuffle(context)
     said = [(_sentence(question, i), _number(question, i, context)) for i in range(len(question.answers))]
@@ -73,11 +73,14 @@ def clauses(sources: Sources, rng: random.Random) -> Example:
 
 
 def facts(sources: Sources, rng: random.Random) -> Example:
-    """A sentence as atomic facts."""
-    text = _some_text(sources, rng, 50)
-    spans = [text[a:b] for a, b in clause_spans(text)]
-    clause = max(rng.sample(spans, min(3, len(spans))), key=lambda c: len(split(c)))
-    return Example("facts", ask("facts", text=text, clause=clause), "\n".join(split(clause)))
+    """A clause as atomic facts; not a long one, in which the rules go wrong most."""
+    while True:
+        text = _some_text(sources, rng, 50)
+        spans = [text[a:b] for a, b in clause_spans(text)]
+        clause = max(rng.sample(spans, min(3, len(spans))), key=lambda c: len(split(c)))
+        found = split(clause)
+        if len(clause.split()) <= 24 and len(found) <= 4 and all(len(fact.split()) >= 4 for fact in found):
+            return Example("facts", ask("facts", text=text, clause=clause), "\n".join(found))
 
 
 def verdict(sources: Sources, rng: random.Random) -> Example:
@@ -214,23 +217,23 @@ def relevance(sources: Sources, rng: random.Random) -> Example:
 
 
 JOBS: dict[Job, float] = {
-    answer: 60,
-    answerable: 8,
-    verdict: 7,
-    edit: 3,
-    clauses: 2,
-    facts: 3,
-    expansion: 1,
-    sub_questions: 2,
+    answer: 30,
+    answerable: 20,
+    verdict: 12,
+    edit: 5,
+    clauses: 6,
+    facts: 8,
+    expansion: 4,
+    sub_questions: 3,
     logical_query: 2,
     hypothetical: 1,
     principle: 1,
     sub_answer: 2,
     final_answer: 3,
-    critique: 2,
-    revision: 2,
-    pair: 2,
-    relevance: 2,
+    critique: 3,
+    revision: 3,
+    pair: 4,
+    relevance: 4,
 }
 
 

@@ -103,7 +103,8 @@ def _check(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Ana
     if tools.judge is None:
         (ruling,) = judge([(claim, evidence)], tools.verifier, context.watch)
     else:
-        ruling, exchange = ask_verdict(claim, evidence, claim, tools.judge, context.watch)
+        shown = context.settings.verification.demonstrations
+        ruling, exchange = ask_verdict(claim, evidence, claim, tools.judge, context.watch, demonstrations=shown)
         raw = exchange.reply
     bears = evidence_relevance(claim, evidence, context.tools.embedder(DEFAULT), ruling.scores)
     yield _analysis(case, CHECK.name, ruling.by, ClaimRuling(ruling=ruling, relevance=bears, raw=raw))
@@ -114,15 +115,17 @@ def _edit(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Anal
     if tools.editor is None:
         found, by = smallest_edit(claim, evidence, tools.verifier, watch=watch), tools.verifier.name
     else:
-        ruling, _ = ask_verdict(claim, evidence, claim, tools.editor, watch)
+        shown = context.settings.verification.demonstrations
+        ruling, _ = ask_verdict(claim, evidence, claim, tools.editor, watch, demonstrations=shown)
         wrong, by = ruling.verdict == "editing_required", tools.editor.name
-        found = asked_edit(claim, evidence, tools.editor, watch)[0] if wrong else None
+        found = asked_edit(claim, evidence, tools.editor, watch, demonstrations=shown)[0] if wrong else None
     yield _analysis(case, EDIT.name, by, ClaimEdit(edit=found))
 
 
 def _take_apart(case: Case, options: ByDecomposer, context: RunContext) -> Iterator[Analysis]:
     writer = None if options.decomposer == RULES else context.tools.writer(options.decomposer)
-    found = decompose(case.answer.text, writer, context.watch)
+    shown = context.settings.verification.demonstrations
+    found = decompose(case.answer.text, writer, context.watch, demonstrations=shown)
     yield _analysis(case, DECOMPOSITION.name, found.made_by, found)
 
 
@@ -131,7 +134,7 @@ def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[
     if not options.methods:
         raise InputError("No method was chosen. Choose at least one.")
     settings, runs = context.settings, list[Baseline]()
-    tools = load_tools(options.verifier, judge=options.judge, demonstrations=settings.prompting.demonstrations)
+    tools = load_tools(options.verifier, judge=options.judge)
     collection = context.tools.collection_of(case)
     sources = Sources(context.tools.embedder(DEFAULT), case.passages, collection, settings.retrieval.mode)
     task = Task(case.question, case.answer.text, sources, tools, settings.verification)
@@ -146,7 +149,7 @@ def _entropies(case: Case, options: EntropyOptions, context: RunContext) -> Iter
     found = record.decomposition if record else decompose(case.answer.text)
     facts = [fact.text for clause in found.clauses for fact in clause.facts]
     asks = context.tools.writer(options.judge) if options.judge else scorer
-    shown = context.settings.prompting.demonstrations
+    shown = context.settings.verification.demonstrations
     questions, _ = ask_questions("yes_no_questions", case.answer.text, asks, watch, shown)
     measured = dict(entropies(facts, questions, scorer, watch))
     yield _analysis(case, ENTROPY.name, scorer.name, QueryEntropies(found=measured))

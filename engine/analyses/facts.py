@@ -72,7 +72,6 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
             "verification": settings.verification.to_dict(),
             "decomposer": record.decomposer,
             "editor": record.editor,
-            "demonstrations": settings.prompting.demonstrations,
             "mode": settings.retrieval.mode,
         },
         versions=package_versions(),
@@ -360,7 +359,7 @@ class FactsOptions(Value, frozen=True):
 
 def _run(case: Case, options: FactsOptions, context: RunContext) -> Iterator[Analysis]:
     settings, tools = context.settings, context.tools
-    judges = load_tools(options.verifier, options.decomposer, options.judge, settings.prompting.demonstrations)
+    judges = load_tools(options.verifier, options.decomposer, options.judge)
     return facts_of(case, judges, settings, tools.embedder(DEFAULT), tools.collection_of(case), context.watch)
 
 

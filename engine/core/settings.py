@@ -191,6 +191,7 @@ class Verification(Value, frozen=True):
     passages: Annotated[int, about("Passages searched per fact", "passages", ge=1)] = 10
     keep: Annotated[int, about("Passages checked per fact and source", "passages", ge=1)] = 3
     max_iterations: Annotated[int, about("Rounds, at most", "rounds", ge=1)] = 3
+    demonstrations: Annotated[int, about("Worked examples for a language model", "examples, at most 3", ge=0)] = 3
     # Guards of our own beside a verifier: see methods/are/guards.py and anchor.py.
     names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
     event_order: Annotated[bool, about("Match the order of events")] = True

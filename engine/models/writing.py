@@ -252,13 +252,13 @@ def write_alone(module: Any, asked: WritingRequest, stop: frozenset[int], watch:
 
 
 def write_batch(
-    module: Any, asked: Sequence[WritingRequest], stop: frozenset[int], watch: Watch
+    module: Any, asked: Sequence[WritingRequest], stop: frozenset[int], watch: Watch, floor: float | None = None
 ) -> list[Tokens | None]:
-    """One batch; None for a row with a choice closer than the floor. A lone row is written as it is alone."""
+    """One batch; None for a row with a choice closer than `floor` (else `floor_of`). A lone row is written alone."""
     if len(asked) == 1:
         return [write_alone(module, asked[0], stop, Watch(cancel=watch.cancel))]
     rows = [_Row(one) for one in asked]
-    going, floor = rows, floor_of(module.dtype)
+    going, floor = rows, floor_of(module.dtype) if floor is None else floor
     logits, cache, mask = read(module, [one.ids for one in asked], watch)
     while True:
         logprobs = logits.log_softmax(-1)

@@ -142,6 +142,7 @@ FACTS = {
     "verification.passages": 4,
     "verification.keep": 2,
     "verification.max_iterations": 1,
+    "verification.demonstrations": 1,
     "verification.names_and_numbers": False,
     "verification.closest": False,
     "verification.event_order": False,

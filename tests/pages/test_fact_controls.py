@@ -14,7 +14,8 @@ def controls() -> None:
 
     from components.fact_controls import fact_controls
 
-    st.json({"verifier": fact_controls().verifier})
+    asked = fact_controls()
+    st.json({"verifier": asked.verifier, "decomposer": asked.decomposer})
 
 
 @pytest.fixture
@@ -28,9 +29,19 @@ def test_a_verifier_whose_model_is_missing_says_how_to_install_it(app):
     assert [option.split(" (")[0] for option in verifier.options] == list(VERIFIERS)
     assert not [caption for caption in app.caption if "install" in caption.value.lower()]
     verifier.set_value("large").run()
-    assert app.json[0].value == '{"verifier": "large"}'
+    assert app.json[0].value == '{"verifier": "large", "decomposer": "rules"}'
     (said,) = [caption.value for caption in app.caption if "install" in caption.value.lower()]
     assert VERIFIERS["large"] in said
+
+
+def test_an_installed_model_that_splits_better_than_the_rules_is_the_default(app):
+    folder = entry_of("qwen2.5-coder-1.5b").folder
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"")
+    decomposer = AppTest.from_function(controls, default_timeout=60).run().selectbox(key="facts_decomposer")
+    assert decomposer.options == ["qwen2.5-coder-1.5b", "rules"]
+    assert decomposer.value == "qwen2.5-coder-1.5b"
 
 
 def test_every_verifier_runs_on_a_model_of_the_catalogue():

@@ -40,7 +40,7 @@ def checking(task: Task, watch: Watch | None = None) -> Iterator[AreRecord]:
         watch,
         atomic=settings.atomic,
         molecular=settings.molecular,
-        demonstrations=tools.demonstrations,
+        demonstrations=settings.demonstrations,
     )
     records = [
         FactRecord(clause=number, fact=fact) for number, clause in enumerate(found.clauses) for fact in clause.facts

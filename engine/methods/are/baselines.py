@@ -69,7 +69,7 @@ class _Run:
     exchanges: list[Exchange] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.answer, self.shown = self.task.answer, self.task.tools.demonstrations
+        self.answer, self.shown = self.task.answer, self.task.settings.demonstrations
         self.found = decompose(self.answer)
 
     @property

@@ -130,7 +130,7 @@ def _checks(
     task: Task, works: Sequence[_Work], watch: Watch
 ) -> Iterator[tuple[tuple[Check, ...], tuple[Exchange, ...]]]:
     """The rulings on each fact's chosen passages, judged together by the verifier, one by one by a language model."""
-    tools, shown = task.tools, task.tools.demonstrations
+    tools, shown = task.tools, task.settings.demonstrations
     rows = [(work, i) for work in works for i in work.chosen]
     pairs = [(work.fact, work.considered[i].text) for work, i in rows]
     said: list[tuple[Ruling, Exchange]] = []
@@ -261,7 +261,7 @@ def _edit(
         return None, None
     if tools.editor is None:
         return anchored_edit(fact, evidence, anchor, beside, tools.verifier, watch), None
-    shown = tools.demonstrations
+    shown = task.settings.demonstrations
     edit, exchange = asked_edit(fact, evidence.text, tools.editor, watch, demonstrations=shown)
     if edit is None:
         return None, exchange

@@ -18,7 +18,6 @@ class Tools:
     """Who decides: the entailment model, and language models where they take a part over (None: rules or the verifier).
 
     `judge` gives the verdicts beside (`both`) or instead of the verifier; the measures are always the verifier's.
-    `demonstrations` is the number of worked examples that the language models are shown.
     """
 
     verifier: Entailment
@@ -27,7 +26,6 @@ class Tools:
     editor: Writer | None = None
     expander: Writer | None = None
     both: bool = False
-    demonstrations: int = 0
 
     @property
     def measured(self) -> bool:
@@ -49,7 +47,7 @@ class Task:
 LANGUAGE_MODEL = "lm:"
 
 
-def load_tools(verifier: str, decomposer: str = RULES, judge: str = "", demonstrations: int = 0) -> Tools:
+def load_tools(verifier: str, decomposer: str = RULES, judge: str = "") -> Tools:
     """The tools of those names; with `lm:MODEL` the measures stay with the embedded verifier.
 
     `judge` names a language model whose verdicts stand beside the entailment model's, which go on deciding; it is
@@ -64,5 +62,4 @@ def load_tools(verifier: str, decomposer: str = RULES, judge: str = "", demonstr
         editor=writer,
         expander=writer,
         both=beside is not None,
-        demonstrations=demonstrations,
     )

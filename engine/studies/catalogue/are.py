@@ -69,8 +69,7 @@ def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     """ARE on the example's answer, with the whole record in the case."""
     written, passages = given_answer(tools, unit, example, watch)
     decomposer, judge, editor, expander = (tools.writer if role in _roles(tools) else None for role in ROLES)
-    shown = settings.prompting.demonstrations
-    deciders = Deciders(tools.verifier, decomposer, judge, editor, expander, demonstrations=shown)
+    deciders = Deciders(tools.verifier, decomposer, judge, editor, expander)
     sources, text = sources_of(tools, example, settings), written.answer.text
     record = check_answer(Task(example.question, text, sources, deciders, settings.verification), watch)
     case = case_of(example, passages, written)
@@ -99,7 +98,7 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
         why = f"{NEEDS_MODEL.format(name)} Set options.by_model."
         return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
     start = time.perf_counter()
-    deciders = Deciders(tools.verifier, judge=writer, demonstrations=settings.prompting.demonstrations)
+    deciders = Deciders(tools.verifier, judge=writer)
     found = run_baseline(name, Task(example.question, text, sources, deciders, settings.verification), watch)
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     assert found.before is not None

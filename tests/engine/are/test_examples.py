@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from engine.core.settings import Verification
+from engine.methods.are.are import check_answer
 from engine.methods.are.baselines import parse_questions
 from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
 from engine.methods.are.edit import asked_edit, edit_prompt, parse_edit
+from engine.methods.are.evidence import Sources
+from engine.methods.are.tools import Task, Tools
 from engine.methods.are.verdict import ask_verdict, parse_verdict
+from engine.models.embedder import ScriptedEmbedder
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.prompts import ask, examples, with_examples
+from tests.engine.are.scripted import WordVerifier
 
 
 def test_every_example_is_read_by_its_own_parser():
@@ -49,6 +55,15 @@ def test_a_writer_is_shown_reasons_and_a_scorer_the_bare_answer():
     _, exchange = ask_verdict("f", "e", "c", ScriptedScorer(lambda passages, words, t: -1.0), demonstrations=1)
     assert exchange.prompt.count("Answer with one of these") == 2
     assert "same year" not in exchange.prompt
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_check_shows_as_many_as_its_setting_asks_for(count):
+    text = "Ice melts."
+    writer = ScriptedWriter([text, text])
+    tools, settings = Tools(WordVerifier(), decomposer=writer), Verification(demonstrations=count, max_iterations=1)
+    check_answer(Task("What melts?", text, Sources(ScriptedEmbedder(256)), tools, settings))
+    assert [prompt.count("Clauses:") + prompt.count("Facts:") for prompt in writer.prompts] == [count + 1, count + 1]
 
 
 def test_the_decomposer_and_the_editor_are_shown_them_too():

@@ -1,0 +1,144 @@
+"""Compare a language model with the rules at splitting and editing: python -m bench.by_model --data DIR [--write].
+
+    python -m bench.by_model --data DIR [--model qwen2.5-coder-1.5b] [--dtype bfloat16] [--n 100] [--write]
+
+Facts: PropSegmEnt's test part and the bank drafts' sentences, best-token F1 against the gold facts. Edits: VitaminC's
+claims with a corrected one, SARI; the model is asked for every claim, then only for those that the verifier calls
+*editing required*, as ARE does. The model answers greedily, many prompts at once, after three worked examples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.facts import sari
+from bench.gold_facts import Row, bank_facts, decomposition
+from bench.results import conditions, write_section
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Prompt
+from engine.english.statements import split
+from engine.methods.are.decompose import parse_facts
+from engine.methods.are.edit import edit_prompt, parse_edit, smallest_edit
+from engine.models.registry import load_writer
+from engine.models.verifier import load_entailment
+from engine.models.writing import WritingRequest, write_batch
+from engine.prompts import ask, with_examples
+
+EXAMPLES = 3
+ROWS = 16
+
+
+def replies(model: Any, prompts: Sequence[Prompt], most: int) -> list[str]:
+    """Greedy replies of at most `most` tokens, in order; longest prompts first, so that little is padded."""
+    coded = [model.encode(prompt).ids for prompt in prompts]
+    order = sorted(range(len(coded)), key=lambda i: -len(coded[i]))
+    found = [""] * len(coded)
+    for first in range(0, len(order), ROWS):
+        group = order[first : first + ROWS]
+        asked = [WritingRequest(coded[i], most, Decoding()) for i in group]
+        for i, tokens in zip(group, write_batch(model.module, asked, model.stop_ids, Watch(), floor=0.0), strict=True):
+            ids = [token for token, _ in tokens or [] if token not in model.stop_ids]
+            found[i] = model.decode(ids)
+        print(f"{first + len(group)}/{len(order)}", flush=True)
+    return found
+
+
+def facts(model: Any, rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The facts of each sentence, by the sentence; the rules' where a reply cannot be read (`parsed` counts them)."""
+    asked = [with_examples("facts", ask("facts", text=r["sentence"], clause=r["sentence"]), EXAMPLES) for r in rows]
+    said = replies(model, asked, 160)
+    read = [parse_facts(reply, row["sentence"]) for reply, row in zip(said, rows, strict=True)]
+    return {row["sentence"]: found or split(row["sentence"]) for row, found in zip(rows, read, strict=True)}
+
+
+def splitting(data: Path, model: Any, n: int) -> list[Row]:
+    """The figures of the model and of the rules on both sets."""
+    test = [row for row in _read(data / "propsegment" / "propositions.jsonl") if row["reference"]]
+    test = random.Random(1337).sample([row for row in test if row["split"] == "test"], n)
+    found = []
+    for name, rows in (("PropSegmEnt test", test), ("bank drafts", bank_facts())):
+        start = time.perf_counter()
+        by_model = facts(model, rows)
+        seconds = (time.perf_counter() - start) / len(rows)
+        for who, splitter, each in ((model.name, by_model.__getitem__, seconds), ("rules", split, None)):
+            found.append({"set": name, "who": who, **decomposition(rows, splitter), "seconds": each})
+            print(json.dumps(found[-1]), flush=True)
+        for row in rows[:6]:
+            print(json.dumps({"sentence": row["sentence"], "facts": by_model[row["sentence"]]}), flush=True)
+    return found
+
+
+def editing(data: Path, model: Any, n: int) -> list[Row]:
+    """SARI and exact edits of the model, asked always or by the verifier's verdict, and of the checked replacements."""
+    rows = random.Random(1337).sample(_read(data / "vitaminc" / "edits.jsonl"), n)
+    verifier = load_entailment()
+    start = time.perf_counter()
+    said = replies(model, [edit_prompt(row["claim"], row["evidence"], EXAMPLES) for row in rows], 200)
+    seconds = (time.perf_counter() - start) / n
+    fixes = [parse_edit(reply, row["claim"]) for reply, row in zip(said, rows, strict=True)]
+    always = [fix[1] if fix else row["claim"] for fix, row in zip(fixes, rows, strict=True)]
+    verdicts = [judged.verdict for judged in verifier.judge([(row["claim"], row["evidence"]) for row in rows])]
+    gated = [
+        text if verdict == "editing_required" else row["claim"]
+        for text, verdict, row in zip(always, verdicts, rows, strict=True)
+    ]
+    edits = [smallest_edit(row["claim"], row["evidence"], verifier) for row in rows]
+    replaced = [edit.after if edit else row["claim"] for edit, row in zip(edits, rows, strict=True)]
+    found = []
+    for who, texts in ((model.name, always), (f"{model.name}, where contradicted", gated), ("replacements", replaced)):
+        scores = [sari(row["claim"], text, row["gold_claim"]) for row, text in zip(rows, texts, strict=True)]
+        exact = sum(text.split() == row["gold_claim"].split() for row, text in zip(rows, texts, strict=True))
+        found.append({"who": who, "sari": sum(scores) / n, "exact": exact / n, "n": n, "seconds": seconds})
+        print(json.dumps(found[-1]), flush=True)
+    print(json.dumps({"parsed": sum(fix is not None for fix in fixes) / n}), flush=True)
+    return found
+
+
+def _read(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def report(model: str, split_by: Sequence[Row], edited: Sequence[Row]) -> str:
+    """The section of the results page."""
+    return "\n".join(
+        [
+            f"## A language model against the rules\n\n{conditions(models=model)}\n",
+            "Facts of a sentence against gold facts: best-token F1 of the facts and of the gold ones, error of the"
+            " count. The model sees three worked examples and answers greedily.\n",
+            "| facts by | set | sentences | of the facts | of the gold ones | count |\n|---|---|---|---|---|---|",
+            *(
+                f"| {row['who']} | {row['set']} | {row['n']} | {row['precision']:.3f} | {row['recall']:.3f} |"
+                f" {row['count_error']:.2f} |"
+                for row in split_by
+            ),
+            "\nEdits of VitaminC's contradicted claims.\n",
+            "| edits by | claims | SARI | exact |\n|---|---|---|---|",
+            *(f"| {row['who']} | {row['n']} | {row['sari']:.1f} | {row['exact']:.2f} |" for row in edited),
+        ]
+    )
+
+
+def main() -> None:
+    """Measure, print, and write the section on request."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--model", default="qwen2.5-coder-1.5b")
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
+    asked = parser.parse_args()
+    model = load_writer(asked.model, asked.dtype, "cpu")
+    split_by, edited = splitting(asked.data, model, asked.n), editing(asked.data, model, asked.n)
+    if asked.write:
+        write_section("by_model", report(asked.model, split_by, edited))
+
+
+if __name__ == "__main__":
+    main()
