@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,6 +19,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault(
     "GROUNDWORK_MODELS", str(ROOT / "build" / "models")
 )  # the model inside is converted once, not a test
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is not a failure
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ PAIRED = st.lists(st.tuples(FLOATS, FLOATS), min_size=3, max_size=40)
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TEXT, TEXT)
 def test_rouge_is_rouge_scores(reference, text):
     from rouge_score.rouge_scorer import RougeScorer
@@ -30,7 +30,7 @@ def test_rouge_is_rouge_scores(reference, text):
     assert metrics.rouge_l(reference, text) == pytest.approx(theirs["rougeL"].fmeasure)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @example(["aa aa"], ["aa ca", "aa aaa"])
 @given(SENTENCES, SENTENCES)
 def test_rouge_lsum_is_rouge_scores_with_a_sentence_a_line(reference, text):
@@ -42,7 +42,7 @@ def test_rouge_lsum_is_rouge_scores_with_a_sentence_a_line(reference, text):
     assert ours == pytest.approx(theirs)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TEXT, TEXT)
 def test_bleu_is_sacrebleus(reference, text):
     import sacrebleu
@@ -51,7 +51,7 @@ def test_bleu_is_sacrebleus(reference, text):
     assert metrics.bleu(reference, text) == pytest.approx(theirs)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TEXT, TEXT)
 def test_jaccard_and_cosine_are_scikit_learns(first, second):
     from sklearn.feature_extraction.text import CountVectorizer
@@ -65,7 +65,7 @@ def test_jaccard_and_cosine_are_scikit_learns(first, second):
     assert metrics.jaccard(first, second) == pytest.approx(jaccard_score(*(counts > 0)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(PAIRED)
 def test_rank_correlation_and_effect_are_scipys(pairs):
     from scipy.stats import spearmanr, ttest_rel
@@ -79,7 +79,7 @@ def test_rank_correlation_and_effect_are_scipys(pairs):
         assert effect * math.sqrt(len(pairs)) == pytest.approx(float(ttest_rel(first, second).statistic), rel=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.05, 0.95))
 def test_binomials_are_scipys(successes, more, probability):
     from scipy.stats import binom, binomtest
@@ -92,7 +92,7 @@ def test_binomials_are_scipys(successes, more, probability):
         assert stats.binomial_test(successes, trials) == pytest.approx(binomtest(successes, trials).pvalue)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(P_VALUES)
 def test_holm_lies_between_scipys_false_discovery_rate_and_bonferroni(p_values):
     from scipy.stats import false_discovery_control
@@ -102,7 +102,7 @@ def test_holm_lies_between_scipys_false_discovery_rate_and_bonferroni(p_values):
         assert p - 1e-12 <= q <= h + 1e-12 <= min(1.0, p * len(p_values)) + 2e-12
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(FLOATS, FLOATS), min_size=10, max_size=30))
 def test_the_paired_bootstrap_is_scipys_within_the_noise_of_resampling(pairs):
     from scipy.stats import bootstrap

@@ -33,7 +33,7 @@ from engine.studies.config import parse_config
 from engine.studies.datasets import LAYOUTS as DATA_LAYOUTS, load as load_data
 from tests.engine.cases.samples import JSON, full_case
 
-settings.register_profile("trust", deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("trust", suppress_health_check=list(HealthCheck))
 settings.load_profile("trust")
 
 TEXT = st.text(max_size=200)

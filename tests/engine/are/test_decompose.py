@@ -31,7 +31,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
 def test_clauses_and_what_lies_between_give_back_the_answer(text):
     spans = clause_spans(text)
@@ -48,7 +48,7 @@ def test_clauses_and_what_lies_between_give_back_the_answer(text):
     assert set(words) <= {"and", "but", "while", "whereas"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
 @example("The film , who")
 def test_what_a_fact_says_it_copied_stands_in_the_answer(text):
@@ -181,7 +181,7 @@ def test_a_copy_may_lack_no_word_and_change_none(reply):
     assert parse_clauses(reply, CITED) is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
 def test_the_clauses_by_rules_are_read_back_where_they_are_read_at_all(text):
     spans = clause_spans(text)

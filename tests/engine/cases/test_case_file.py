@@ -37,7 +37,7 @@ def altered(change) -> bytes:
     return json.dumps(data).encode()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=cases())
 def test_export_import_export_gives_the_same_bytes(case, tmp_path):
     first = write_case_file(case, history_of(case) if case.passages else ())
@@ -53,7 +53,7 @@ def record_case(tmp_path_factory, at_home):
         return full_record()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_export_import_export_gives_the_same_bytes_with_records_of_every_kind(record_case, tmp_path, data):
     """Any choice and order of the kinds, each with one free text of it changed to any other."""

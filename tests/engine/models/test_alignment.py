@@ -83,7 +83,7 @@ def test_stems_join_forms_of_a_word():
 TEXT = st.text(alphabet=st.sampled_from("ab AB.,'12%é中\n-"), max_size=60)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(TEXT, TEXT)
 def test_any_text_has_kinds_in_range_and_spans_inside_it(claim, evidence):
     mine, other = align(claim, evidence)
@@ -92,7 +92,7 @@ def test_any_text_has_kinds_in_range_and_spans_inside_it(claim, evidence):
     assert all(0 <= w.start < w.end <= len(claim) for w in words(claim))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(TEXT)
 def test_a_text_lacks_nothing_of_itself(text):
     found = words(text)

@@ -39,7 +39,7 @@ def test_both_ways_agree_on_a_byte_level_tokenizer(text):
     assert tuple((t.start, t.end) for t in answer.tokens) == spans_of_ids(ids, text, model.decode)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40))
 def test_spans_cover_every_character_in_order(text):
     tokens = tiny_model("qwen2").encode_answer(text).tokens

@@ -27,7 +27,7 @@ def test_a_very_long_sentence_is_cut_at_blanks():
     assert [len(piece.split()) for piece in pieces] == [80, 80, 40]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12))
 def test_windows_cover_every_word_in_order_within_budget(sizes):
     text = " ".join(" ".join(["Word"] * size) + "." for size in sizes)
@@ -67,7 +67,7 @@ def test_combine_takes_each_maximum_and_names_the_window():
     assert result.scores == pytest.approx({"supportive": 0.6 / 1.3, "editing_required": 0.7 / 1.3, "irrelevant": 0.0})
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.lists(st.floats(-5, 5), min_size=3, max_size=3), min_size=1, max_size=5), st.randoms())
 def test_scores_sum_to_one_and_window_order_does_not_matter(logits, random):
     rows = softmax(np.array(logits, np.float32))
