@@ -19,7 +19,7 @@ from engine.cases.store import CaseStore
 from engine.core.values import Case, Value, decoded
 
 Group = Literal["writer", "method"]
-FORM = "2"  # of what is kept; raised where the same case would come out differently
+FORM = "3"  # of what is kept; raised where the same case would come out differently
 
 
 class Quality(Value, frozen=True):
@@ -75,12 +75,11 @@ def quality_of(case: Case, review: Review) -> Quality:
     if verdict is None:
         return Quality(conclusion=conclusion, method=method_used(case))
     counts = verdict.counts
-    facts = {fact.number: fact.stand for sentence in verdict.sentences for fact in sentence.facts}
-    stands = Counter(facts.values())
+    states = Counter(verdict.facts)
     return Quality(
-        facts=len(facts),
-        facts_supported=stands["borne out"],
-        facts_unsettled=len(facts) - stands["borne out"] - stands["contradicted"],
+        facts=states.total(),
+        facts_supported=states["borne out"],
+        facts_unsettled=states["not found"] + states["unsure"] + states["not checked"],
         method=method_used(case),
         checked=1,
         sentences=sum(counts.values()),
