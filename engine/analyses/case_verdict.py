@@ -446,15 +446,14 @@ def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:
 
 
 def _bears_out(number: int, verdict: FactVerdict, fact: FactRecord) -> bool:
-    """Whether passage `number` bears out a fact: by a verdict on it, or as what an accepted edit or a reviewer read."""
+    """Whether the fact, as it now is, is borne out and passage `number` says so: no doubtful verdict counts."""
     put_right = any(edit.new and edit.decision == "accepted" for edit in verdict.edits)
-    if verdict.stand == "borne out" or put_right:
-        if verdict.quote is not None and verdict.quote.number == number:
-            return True
-    elif verdict.mark is not None:
+    if verdict.stand != "borne out" and not put_right:
         return False
-    return any(
-        check.ruling.verdict == "supportive" and done.considered[check.evidence].number == number
+    return (verdict.quote is not None and verdict.quote.number == number) or any(
+        check.ruling.verdict == "supportive"
+        and not check.ruling.unsure
+        and done.considered[check.evidence].number == number
         for done in fact.iterations
         for check in done.checks
     )

@@ -166,7 +166,7 @@ def test_a_citation_is_supported_where_its_passage_bears_out_a_fact_of_the_sente
     assert (verdict.citations_supported, verdict.citations) == (1, 2)
 
 
-def test_citations_follow_what_a_reviewer_says_and_puts_right():
+def test_citations_follow_the_facts_of_their_sentence_in_doubt_by_a_reviewer_and_once_edited():
     case = checked("The bridge opened in 1932 [1].")
     (edit,) = record_of(case).edits
     machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
@@ -176,6 +176,8 @@ def test_citations_follow_what_a_reviewer_says_and_puts_right():
     says = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="passage 1 has it")
     for marks, supported in (((), 0), ((accept,), 1), ((says,), 1)):
         assert case_verdict(case, marked(case, *marks)).citations_supported == supported
+    answer = "In 1934 the bridge opened [1]."
+    assert case_verdict(checked(answer, doubted_record(answer)), review_of(())).citations_supported == 0
     right = checked("The bridge opened in 1934 [1].")
     denied = replace(says, value="contradicted")
     assert case_verdict(right, review_of(())).citations_supported == 1
