@@ -142,6 +142,11 @@ class SentenceVerdict(Value, frozen=True):
         return self.rewritten is not None or (bool(wrong) and all(state == "edited" for state in wrong))
 
     @property
+    def word(self) -> str:
+        """The verdict on the sentence as it was given, and whether it is put right."""
+        return f"{self.stand}, edited" if self.mended else self.stand
+
+    @property
     def states(self) -> dict[str, FactState]:
         """The state of each of its facts, by number."""
         return {fact.number: fact.state for fact in self.facts}
