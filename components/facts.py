@@ -16,10 +16,10 @@ from components.answer import with_pills
 from components.html import escape, show, table, tag, visible
 from components.sentences import KINDS
 from components.style import stylesheet
-from engine.analyses.case_verdict import fact_verdict, own_stand
+from engine.analyses.case_verdict import COPIED, FactVerdict, fact_verdict, own_stand
 from engine.analyses.facts import MEASURES, source_of
 from engine.cases.places import numbered
-from engine.cases.review import Mark, Review
+from engine.cases.review import Mark
 from engine.core.text import ANY_CITATION, counted
 from engine.methods.are.backtrack import Decision
 from engine.methods.are.shared_words import shared_words
@@ -34,13 +34,13 @@ def _component() -> Any:
     )
 
 
-def facts_tree(record: AreRecord, marks: Mapping[str, Mark], chosen: str, *, key: str) -> dict[str, Any]:
-    """Draw clauses and facts next to the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
+def facts_tree(record: AreRecord, verdicts: Mapping[str, FactVerdict], chosen: str, *, key: str) -> dict[str, Any]:
+    """Draw clauses and facts, with their verdicts by number, next to the fact `chosen`.
 
     A passage of the case that is clicked is selected. Returns what just happened: {"fact": "2.1"} for a fact that was
     chosen, {"source": [fact, round, place]} for evidence to be shown in its document (see `evidence_at`).
     """
-    data = {**tree_data(record, marks), "key": key, "chosen": chosen, "passage": state.selected_passage(sys.maxsize)}
+    data = {**tree_data(record, verdicts), "key": key, "chosen": chosen, "passage": state.selected_passage(sys.maxsize)}
     drawn = _component()(
         data=data, key=key, on_fact_change=_listen, on_passage_change=_listen, on_source_change=_listen
     )
@@ -60,12 +60,6 @@ def _listen() -> None:
     """Streamlit hands out a trigger's value only where something listens."""
 
 
-def own_marks(record: AreRecord, review: Review) -> dict[str, Mark]:
-    """The reviewers' verdicts on facts of this check, by the fact's number."""
-    found = {name: review.overrides.get(f"fact:{name}") for name in numbered(record)}
-    return {name: mark for name, mark in found.items() if mark is not None}
-
-
 def clause_pieces(text: str) -> list[dict[str, Any]]:
     """A clause cut at its citation markers: words, and numbers."""
     pieces: list[dict[str, Any]] = []
@@ -77,31 +71,34 @@ def clause_pieces(text: str) -> list[dict[str, Any]]:
     return [*pieces, {"text": visible(text[position:])}]
 
 
-def tree_data(record: AreRecord, marks: Mapping[str, Mark] | None = None) -> dict[str, Any]:
+def tree_data(record: AreRecord, verdicts: Mapping[str, FactVerdict]) -> dict[str, Any]:
     """The data to draw, as plain values; no text is markup."""
-    names = list(numbered(record))
-    waiting = sum(fact.needs_attention for fact in record.facts)
+    facts = [_fact(n, fact, verdicts[name]) for n, (name, fact) in enumerate(numbered(record).items())]
+    waiting = sum(fact["attention"] for fact in facts)
     return {
-        "attention_title": f"Needs attention ({waiting} of {len(record.facts)})",
+        "attention_title": f"Needs attention ({waiting} of {len(facts)})",
         "clauses": [
             {"number": number, "pieces": clause_pieces(clause.text)}
             for number, clause in enumerate(record.decomposition.clauses)
         ],
-        "facts": [_fact(n, names[n], fact, (marks or {}).get(names[n])) for n, fact in enumerate(record.facts)],
+        "facts": facts,
     }
 
 
-def _fact(number: int, name: str, record: FactRecord, mark: Mark | None) -> dict[str, Any]:
-    stand = fact_verdict(name, record).stand
+def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, Any]:
+    mark, edits = verdict.mark, verdict.edits
+    stand = fact_verdict(verdict.number, record, edits=edits).stand if mark else verdict.stand
+    edited = verdict.state == "edited"
+    proposed = any(edit.decision is None for edit in edits) or (verdict.proposed and not edits)
     return {
         "number": number,
-        "name": name,
+        "name": verdict.number,
         "clause": record.clause,
         "text": visible(record.fact.text),
-        "word": f"{stand}, edit proposed" if record.outcome == "edited" else stand,
-        "sure": _sure(record),
-        "kind": KINDS[stand],
-        "attention": record.needs_attention,
+        "word": f"{stand}, edited" if edited else f"{stand}, edit proposed" if proposed else stand,
+        "sure": "word for word" if verdict.by == COPIED else _sure(record),
+        "kind": "good" if edited else KINDS[stand],
+        "attention": verdict.state not in ("borne out", "edited"),
         "own": visible(f"{mark.author}: {mark.value}") if mark else "",
         "own_kind": KINDS[own_stand(mark.value)] if mark else "",
         "lines": [visible(line) for line in (*_said(mark), *_lines(record))],

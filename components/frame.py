@@ -69,7 +69,7 @@ def _wait_for_samples() -> None:
         " an answer from any system to audit it. Everything runs on this machine."
     )
     st.write("First start: the sample documents are read and indexed. This happens once.")
-    st.progress(run.share, text=run.place("loading the embedder"))
+    st.progress(run.share, text=f"Sample corpora: {run.place('loading the embedder')}")
 
 
 def _case_picker() -> None:

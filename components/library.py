@@ -60,7 +60,7 @@ WIDTHS = {
 }
 SHARES = {
     "borne out": "Share of sentences with claims that the sources bear out, by the last check",
-    "unsupported": "Share of these sentences that are contradicted or not found",
+    "unsupported": "Share of these sentences that are contradicted or not found, and not edited",
     "citations": "Share of citations whose passage bears out a fact in the sentence",
 }
 

@@ -127,7 +127,7 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
 
 def _first_writer(case: Case) -> str:
     """The case's writer; if that is not a model, the default writer, unless only others have run on the case."""
-    if case.stamp.model not in ("reader", "imported", "auto"):
+    if case.origin == "generated" and case.stamp.model not in ("reader", "auto"):
         return case.stamp.model
     default, ran = default_generator(), [report.refinement.stamp.model for report in reports_of(case).values()]
     return default if default in ran or not ran else ran[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from components.html import escape, show, table, tag
+from engine.analyses.case_verdict import in_words
 from engine.core.metrics import ENTAILED
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.values import Refinement
@@ -67,6 +68,10 @@ def fact_table(facts: Mapping[str, Sequence[FactKept]]) -> None:
 
 
 def _fact_row(kept: Sequence[FactKept]) -> str:
-    first = tag("th", escape(kept[0].fact), scope="row") + tag("td", escape(kept[0].verdict), class_="gw-text")
-    cells = (f"{'said' if k.kept > ENTAILED else 'gone'} {k.kept:.2f}" for k in kept)
+    """A fact that the verifier does not find in A itself tells nothing about the other answers."""
+    first = tag("th", escape(kept[0].fact), scope="row") + tag(
+        "td", escape(in_words(kept[0].verdict)), class_="gw-text"
+    )
+    told = kept[0].kept > ENTAILED
+    cells = (f"{('said' if k.kept > ENTAILED else 'gone') if told else 'unclear'} {k.kept:.2f}" for k in kept)
     return tag("tr", first + "".join(tag("td", cell) for cell in cells))

@@ -74,7 +74,7 @@ def _fits(kind: str, place: MarkTarget) -> bool:
 
 
 def _named(place: MarkTarget) -> str:
-    said = f" (machine: {place.machine})" if place.machine else ""
+    said = f" (machine: {in_words(place.machine)})" if place.machine else ""
     return visible(f"{place.label[:100]}{said}")
 
 

@@ -102,7 +102,7 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int)
         "rewritten": visible(_anew(sentence.rewritten)) if sentence.rewritten else "",
         "claim": bool(sentence.facts),
         "kind": "mended" if sentence.mended else KINDS[sentence.stand],
-        "word": f"{sentence.stand}, edited" if sentence.mended else sentence.stand,
+        "word": sentence.word,
         "by": _by(worst) if worst else "",
         "facts": _quoted_once([_fact(fact) for fact in sentence.facts]),
     }
@@ -165,7 +165,7 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
     if fact.stand == "unsure" and fact.mark is None:
         notes.append("The verifier is unsure: read the source.")
     if fact.mark is not None:
-        notes.append(f"{fact.mark.author}: {fact.mark.value}. {fact.mark.reason}")
+        notes.append(f"{fact.mark.author} says {fact.mark.value}: {fact.mark.reason}")
     return {
         "name": fact.number,
         "text": visible(fact.text),

@@ -70,7 +70,7 @@ def signal_scale(
             "span",
             escape(f"threshold {tick:.2f}"),
             class_="gw-under",
-            style=f"left:clamp(2.8rem,{_place(tick, ends):.1f}%,calc(100% - 2.8rem))",
+            style=f"left:clamp(3rem,{_place(tick, ends):.1f}%,calc(100% - 3rem))",
         )
     label = f"{name} {figure:.2f} on a scale from {ends[0]:.3g} to {ends[1]:.3g}"
     drawn = tag("div", bar, class_="gw-bar", role="img", aria_label=label)

@@ -94,7 +94,10 @@ class FactEdit(Value, frozen=True):
 
 
 class FactVerdict(Value, frozen=True):
-    """A fact by its number ("2.1"), where it leaves its sentence, who says so, and the evidence it rests on."""
+    """A fact by its number ("2.1"), where it leaves its sentence, who says so, and the evidence it rests on.
+
+    `rewritten`: a reviewer wrote its sentence anew.
+    """
 
     number: str
     text: str
@@ -105,6 +108,13 @@ class FactVerdict(Value, frozen=True):
     proposed: str = ""
     mark: Mark | None = None
     edits: tuple[FactEdit, ...] = ()
+    rewritten: bool = False
+
+    @property
+    def state(self) -> FactState:
+        """Its state in the text as it now is."""
+        changed = self.rewritten or any(edit.decision == "accepted" for edit in self.edits)
+        return "edited" if changed and self.stand != "borne out" else self.stand
 
 
 class SentenceVerdict(Value, frozen=True):
@@ -132,20 +142,21 @@ class SentenceVerdict(Value, frozen=True):
         return self.rewritten is not None or (bool(wrong) and all(state == "edited" for state in wrong))
 
     @property
+    def word(self) -> str:
+        """The verdict on the sentence as it was given, and whether it is put right."""
+        return f"{self.stand}, edited" if self.mended else self.stand
+
+    @property
     def states(self) -> dict[str, FactState]:
         """The state of each of its facts, by number."""
-        return {fact.number: "edited" if self._edited(fact) else fact.stand for fact in self.facts}
-
-    def _edited(self, fact: FactVerdict) -> bool:
-        changed = self.rewritten is not None or any(edit.decision == "accepted" for edit in fact.edits)
-        return changed and fact.stand != "borne out"
+        return {fact.number: fact.state for fact in self.facts}
 
 
 class CaseVerdict(Value, frozen=True):
     """A case at one glance; `sentences` cover the answer, edits and citations are counts.
 
     `citations` are pairs of a sentence and a passage that it cites, `citations_supported` those whose passage bears
-    out a fact of the sentence. `citations_compared` are those in the last analysis of use and support, and
+    out a fact of the sentence as it now is. `citations_compared` are those in the last analysis of use and support, and
     `citations_used` those of them that are used and supporting. `text` is the answer with the accepted edits.
     """
 
@@ -210,11 +221,12 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         return None
     edits, decided = revision(record, case.answer, review)
     taken = Counter(decided.get(edit.id, "undecided") for edit in edits)
-    cited = _cited(case, record)
+    judged = sentence_verdicts(case, record, review)
+    cited = _cited(case, record, judged)
     quadrants = _quadrants(case)
     compared = [quadrants[pair] for pair in cited if pair in quadrants]
     return CaseVerdict(
-        sentences=sentence_verdicts(case, record, review),
+        sentences=judged,
         finished=record.finished,
         verifier=record.verifier,
         text=revised(record.checked, edits, accepted_ids(decided)),
@@ -264,18 +276,15 @@ def conclusions(verdict: CaseVerdict | None) -> tuple[Conclusion, ...]:
 
 def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[SentenceVerdict, ...]:
     """A verdict per sentence of the answer, in order; a fact belongs to each sentence that its clause touches."""
-    edits = fact_edits(record, review)
-    found = [(record.decomposition.clauses[fact.clause], name, fact) for name, fact in numbered(record).items()]
+    facts, alone = numbered(record), _alone(record, review)
     result = []
     anew = rewritten(case.answer, review)
     for number, (start, end) in enumerate(case.answer.sentences, start=1):
         words = without_markers(case.answer.text[start:end])
         own = [
-            word_for_word(
-                fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=edits.get(place, ())), fact, words
-            )
-            for place, (clause, name, fact) in enumerate(found)
-            if clause.start < end and start < clause.end
+            replace(word_for_word(alone[name], fact, words), rewritten=number in anew)
+            for name, fact in facts.items()
+            if (clause := record.decomposition.clauses[fact.clause]).start < end and start < clause.end
         ]
         own.sort(key=lambda fact: STANDS.index(fact.stand))
         result.append(
@@ -288,6 +297,21 @@ def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[Se
             )
         )
     return tuple(result)
+
+
+def fact_verdicts(case: Case, record: AreRecord, review: Review) -> dict[str, FactVerdict]:
+    """The verdict on each fact by its number, as its sentence has it; one of no sentence has its own."""
+    of_sentences = [fact for one in reversed(sentence_verdicts(case, record, review)) for fact in one.facts]
+    return _alone(record, review) | {fact.number: fact for fact in of_sentences}
+
+
+def _alone(record: AreRecord, review: Review) -> dict[str, FactVerdict]:
+    """The verdict on each fact by its number, without its sentence."""
+    edits = fact_edits(record, review)
+    return {
+        name: fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=edits.get(place, ()))
+        for place, (name, fact) in enumerate(numbered(record).items())
+    }
 
 
 def fact_edits(record: AreRecord, review: Review) -> dict[int, tuple[FactEdit, ...]]:
@@ -396,14 +420,14 @@ def _quoted(one: Evidence, start: int, end: int) -> QuotedEvidence:
     return QuotedEvidence(text=one.text, start=start, end=end, title=title, number=one.number, passage=one.passage)
 
 
-def _cited(case: Case, record: AreRecord) -> Mapping[tuple[int, int], bool]:
+def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> Mapping[tuple[int, int], bool]:
     """Of each (sentence, cited passage) of the answer that was checked, whether the passage bears out a fact of it."""
-    spans = record.decomposition.clauses
+    records = numbered(record)
     result: dict[tuple[int, int], bool] = {}
-    for place, (start, end) in enumerate(case.answer.sentences):
-        own = [f for f in record.facts if spans[f.clause].start < end and start < spans[f.clause].end]
-        numbers = {c.number for c in case.answer.citations if c.valid and start <= c.start < end}
-        result |= {(place, number): _bears_out(number, own) for number in numbers if own}
+    for place, one in enumerate(judged):
+        numbers = {c.number for c in case.answer.citations if c.valid and one.start <= c.start < one.end}
+        for number in numbers if one.facts else ():
+            result[place, number] = any(_bears_out(number, fact, records[fact.number]) for fact in one.facts)
     return result
 
 
@@ -426,10 +450,15 @@ def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:
     }
 
 
-def _bears_out(number: int, facts: Sequence[FactRecord]) -> bool:
-    return any(
-        check.ruling.verdict == "supportive" and done.considered[check.evidence].number == number
-        for fact in facts
+def _bears_out(number: int, verdict: FactVerdict, fact: FactRecord) -> bool:
+    """Whether the fact, as it now is, is borne out and passage `number` says so: no doubtful verdict counts."""
+    put_right = any(edit.new and edit.decision == "accepted" for edit in verdict.edits)
+    if verdict.stand != "borne out" and not put_right:
+        return False
+    return (verdict.quote is not None and verdict.quote.number == number) or any(
+        check.ruling.verdict == "supportive"
+        and not check.ruling.unsure
+        and done.considered[check.evidence].number == number
         for done in fact.iterations
         for check in done.checks
     )

@@ -26,7 +26,7 @@ from engine.cases.blocks import (
     plain,
     table,
 )
-from engine.cases.places import decisions, numbered, revision, verdict_of
+from engine.cases.places import decisions, numbered, revision
 from engine.cases.review import Mark, Review
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, now, package_versions
@@ -155,7 +155,7 @@ def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared
     return (
         name,
         Cell(fact.fact.text, note="split by rules, because a reply was unparsable" if fact.fact.fallback else ""),
-        Cell(verdict_of(fact).replace("_", " ") + unsure, note=note),
+        Cell((ruling.verdict if ruling else fact.outcome).replace("_", " ") + unsure, note=note),
         "" if sure is None else f"{sure:.2f}",
         _source(case, fact.evidence) if fact.evidence else "none",
         Cell(mark.value, note=decided_by(mark)) if mark else "none",

@@ -19,13 +19,14 @@ from engine.cases.store import CaseStore
 from engine.core.values import Case, Value, decoded
 
 Group = Literal["writer", "method"]
-FORM = "2"  # of what is kept; raised where the same case would come out differently
+FORM = "3"  # of what is kept; raised where the same case would come out differently
 
 
 class Quality(Value, frozen=True):
     """Counts over the sentences with a claim, and over the pairs of a sentence and a passage that it cites.
 
-    `unsupported` are contradicted or not found; `edits` those accepted. `checked` counts cases with a check.
+    `unsupported` are contradicted or not found, and not edited; `edits` are those accepted; `checked` counts cases with
+    a check.
     """
 
     checked: int = 0
@@ -74,18 +75,16 @@ def quality_of(case: Case, review: Review) -> Quality:
     verdict = case_verdict(case, review)
     if verdict is None:
         return Quality(conclusion=conclusion, method=method_used(case))
-    counts = verdict.counts
-    facts = {fact.number: fact.stand for sentence in verdict.sentences for fact in sentence.facts}
-    stands = Counter(facts.values())
+    states = Counter(verdict.facts)
     return Quality(
-        facts=len(facts),
-        facts_supported=stands["borne out"],
-        facts_unsettled=len(facts) - stands["borne out"] - stands["contradicted"],
+        facts=states.total(),
+        facts_supported=states["borne out"],
+        facts_unsettled=states["not found"] + states["unsure"] + states["not checked"],
         method=method_used(case),
         checked=1,
-        sentences=sum(counts.values()),
-        borne_out=counts.get("borne out", 0),
-        unsupported=counts.get("contradicted", 0) + counts.get("not found", 0),
+        sentences=sum(verdict.counts.values()),
+        borne_out=verdict.counts.get("borne out", 0),
+        unsupported=sum(s.stand in ("contradicted", "not found") and not s.mended for s in verdict.sentences),
         citations=verdict.citations,
         citations_supported=verdict.citations_supported,
         edits=verdict.accepted,

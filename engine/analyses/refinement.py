@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from engine.analyses.again import Repeating, Reply
 from engine.analyses.attribution import check_stamped, settings_of
+from engine.analyses.case_verdict import in_words
 from engine.analyses.floors import Listening, relevance_floors, token_floor
 from engine.analyses.kind import (
     AS_IT_CAME,
@@ -257,8 +258,9 @@ def _kept(report: RefinementReport) -> list[Block]:
     rows = []
     for index, (fact, verdict) in enumerate(report.facts):
         said = [kept[name][index].kept for name in names]
-        shares = (Cell(f"{v:.2f}", note="said" if v > ENTAILED else "gone") for v in said)
-        rows.append((Cell(fact, note=verdict), *shares))
+        told = said[0] > ENTAILED
+        shares = (Cell(f"{v:.2f}", note=("said" if v > ENTAILED else "gone") if told else "unclear") for v in said)
+        rows.append((Cell(fact, note=in_words(verdict)), *shares))
     caption = "Facts of A with the machine's verdict, and the probability that each answer still states them"
     return [table(caption, ("Fact of A", *names), rows, numeric=range(1, len(names) + 1))]
 

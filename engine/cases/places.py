@@ -55,8 +55,11 @@ def numbered(record: AreRecord) -> dict[str, FactRecord]:
 
 
 def verdict_of(fact: FactRecord) -> str:
-    """The machine's verdict on a fact in the answer, or without one its outcome."""
-    return fact.ruling.verdict if fact.ruling else fact.outcome
+    """The machine's verdict on a fact in the answer, or without one its outcome; "unsure" where it is in doubt."""
+    if fact.ruling is None:
+        return fact.outcome
+    doubted = fact.ruling.unsure and fact.ruling.verdict in ("supportive", "editing_required")
+    return "unsure" if doubted else fact.ruling.verdict
 
 
 def decisions(record: AreRecord, review: Review) -> dict[str, Decision]:

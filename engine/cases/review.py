@@ -90,6 +90,11 @@ class MarkDraft(Value, frozen=True):
     machine: str = ""
     source: str = ""
 
+    @property
+    def place(self) -> str:
+        """The target as people read it: "fact 1.2"."""
+        return self.target.replace(":", " ", 1)
+
 
 class Mark(MarkDraft, frozen=True, kw_only=True):
     """An entry of the history. `content` is the hash of the case as it stood; `source` the entry it was taken from."""

@@ -255,11 +255,11 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
     if not history:
         return Facts(tuple(facts)), plain("This case has not been reviewed yet.")
 
-    overrides = ((m.target, in_words(m.machine), m.value, *_given(m)) for m in review.verdicts.values())
-    edits = ((m.target, change_said(m.machine), m.value, *_given(m)) for m in review.edit_decisions.values())
-    sentences = ((m.target, m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
+    overrides = ((m.place, in_words(m.machine), m.value, *_given(m)) for m in review.verdicts.values())
+    edits = ((m.place, change_said(m.machine), m.value, *_given(m)) for m in review.edit_decisions.values())
+    sentences = ((m.place, m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
     labels = ((f"Passage {n}", m.value, *_given(m)) for n, m in sorted(review.labels.items()))
-    notes = ((m.target, m.value, m.author, when(m.time)) for m in review.notes)
+    notes = ((m.place, m.value, m.author, when(m.time)) for m in review.notes)
     by = ("Reason", "Reviewer", "Time")
     verdicts = ("Place", "Machine's verdict", "Reviewer's verdict", *by)
     marks = (
@@ -348,10 +348,10 @@ def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]
 
 def _verdict(sentence: SentenceVerdict) -> Cell:
     worst = sentence.facts[0]
-    if worst.mark is not None:
-        return Cell(sentence.stand, note=f"by {worst.mark.author}: {worst.mark.reason}", kind=sentence.stand)
     note = worst.by if worst.probability is None else f"by {worst.by}, p {worst.probability:.2f}"
-    return Cell(sentence.stand, note=note, kind=sentence.stand)
+    if worst.mark is not None:
+        note = f"by {worst.mark.author}: {worst.mark.reason}"
+    return Cell(sentence.word, note=note, kind="borne out" if sentence.mended else sentence.stand)
 
 
 def _signed(case: Case, review: Review, content: str, head: str) -> Facts:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.analyses.attribution import attributions_of
+from engine.analyses.case_verdict import in_words
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import reports_of
 from engine.cases.blocks import short
@@ -190,7 +191,7 @@ def scaled(attribution: Attribution) -> dict[int, float]:
 def verdict_changes(left: Case, right: Case, left_review: Review, right_review: Review) -> tuple[Difference, ...]:
     """Verdicts that are not the same: the machines', wherever an analysis stores one, and the reviewers'."""
     sides = [
-        {**_verdicts(case.analyses), **{f"review of {place}": mark.value for place, mark in review.overrides.items()}}
+        {**_verdicts(case.analyses), **{f"review of {mark.place}": mark.value for mark in review.overrides.values()}}
         for case, review in ((left, left_review), (right, right_review))
     ]
     sides[0]["status"], sides[1]["status"] = left_review.status, right_review.status
@@ -201,7 +202,7 @@ def verdict_changes(left: Case, right: Case, left_review: Review, right_review: 
 def _verdicts(analyses: Sequence[Analysis]) -> dict[str, str]:
     """By label, so that the same fact is found in both; a proposed edit is not a verdict."""
     found = (place for analysis in analyses for place in verdicts(analysis))
-    return {place.label: place.machine for place in found if not place.target.startswith("edit:")}
+    return {place.label: in_words(place.machine) for place in found if not place.target.startswith("edit:")}
 
 
 # A refinement's answers as cases, so that two of them, or one and another case, are compared like any two. A side is
@@ -262,7 +263,10 @@ def _figures(case: Case, report: RefinementReport, name: str, answered: str) -> 
     """A's facts with their verdicts, with those that the answer no longer states marked, and its scores."""
     stamp = replace(report.refinement.stamp, inputs=answered)
     said = [
-        {"fact": kept.fact, "verdict": kept.verdict if kept.kept > ENTAILED else f"not stated; in A: {kept.verdict}"}
+        {
+            "fact": kept.fact,
+            "verdict": kept.verdict if kept.kept > ENTAILED else f"not stated; in A: {in_words(kept.verdict)}",
+        }
         for kept in report_facts(report).get(name, ())
     ]
     scores = report_scores(report, case.passages)[name].to_dict()

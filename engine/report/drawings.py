@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import Stand, fact_edits, fact_verdict
+from engine.analyses.case_verdict import Stand, fact_verdicts
 from engine.analyses.facts import tracked_runs
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.token_map import TokenMap
@@ -205,10 +205,10 @@ def _curves(curve: Curves, what: str) -> Plot:
 
 def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
     """The facts under their clauses, each with where it leaves the answer and what it rests on."""
-    edits = fact_edits(record, review)
+    verdicts = fact_verdicts(case, record, review)
     by_clause: dict[int, list[Span]] = {}
-    for place, (name, fact) in enumerate(numbered(record).items()):
-        found = fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=edits.get(place, ()))
+    for name, fact in numbered(record).items():
+        found = verdicts[name]
         quote = f" Evidence: “{' '.join(found.quote.words.split())}” ({found.quote.title})" if found.quote else ""
         by = f" by {found.by}" if found.by else ""
         sure = "" if found.probability is None or found.mark else f", p {found.probability:.2f}"

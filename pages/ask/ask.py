@@ -23,7 +23,7 @@ from components.steps import draw_steps
 from engine.answer.in_documents import doubted
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
-from engine.corpus.samples import SAMPLES
+from engine.corpus.samples import FIRST_CASE, SAMPLES
 
 METHOD_NAMES = {
     "reranked": "Align and re-rank",
@@ -91,7 +91,19 @@ def given_passages(case: Case) -> None:
 
 
 def ask_form(case: Case | None) -> None:
-    """Question, corpus and method; one run at a time for a session. The open case's corpus comes first."""
+    """Question, corpus and method; one run at a time for a session. The open case's corpus comes first.
+
+    Folded above a case that the user opened, so that the first thing there is whether its answer stands.
+    """
+    if case is None or case.id == FIRST_CASE or run is not None:
+        question_fields(case)
+    else:
+        with st.expander("Ask another question"):
+            question_fields(case)
+
+
+def question_fields(case: Case | None) -> None:
+    """The fields of a question."""
     corpora = sorted((c.name for c in list_corpora()), key=lambda name: case is None or name != case.corpus)
     if not corpora:
         st.info("There are no documents yet. Add some on the Corpora page.")

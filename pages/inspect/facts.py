@@ -13,7 +13,7 @@ from components.fact_compare import compare_panel
 from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
 from components.fact_override import override_form
-from components.facts import evidence_at, facts_tree, measures_view, own_marks
+from components.facts import evidence_at, facts_tree, measures_view
 from components.frame import open_case
 from components.heading import heading
 from components.html import banner, chips, note, plain, show
@@ -22,7 +22,7 @@ from components.polling import say_problem, wait_for
 from components.reviewer import reviewer
 from components.source_view import open_evidence
 from components.used_supports import used_supports_view
-from engine.analyses.case_verdict import case_verdict
+from engine.analyses.case_verdict import case_verdict, fact_verdicts
 from engine.analyses.facts import FactsOptions, record_of
 from engine.analyses.kind import FACTS
 from engine.cases.review import review_of
@@ -114,7 +114,7 @@ def tree(case: Case, record: AreRecord, author: str) -> None:
     sentence = state.selected_sentence(len(case.answer.sentences))
     of_sentence = verdict.sentences[sentence - 1].facts if verdict and sentence else ()
     selected = state.selected_fact() or next((fact.number for fact in of_sentence), "")
-    asked = facts_tree(record, own_marks(record, review), selected, key=key)
+    asked = facts_tree(record, fact_verdicts(case, record, review), selected, key=key)
     chosen = asked.get("fact", "")
     if chosen:
         number = verdict.sentence_of(chosen) if verdict else None

@@ -127,6 +127,7 @@ def test_a_hostile_reply_is_streamed_and_kept_as_text(app, hostile, watched, loo
     served = Replies(f"{LINE} [cite_1] {ALL}")
     watched.goto(f"{app.url}/?case={hostile[1]}")
     settled(watched)
+    watched.get_by_text("Ask another question").click()
     watched.get_by_role("textbox", name="Question").fill("What do the notes say of the freezing point?")
     box = watched.get_by_role("combobox", name="Written by")
     box.fill(served.model)

@@ -9,10 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import components.cache
-from components.facts import own_marks, tree_data
-from engine.analyses.case_verdict import case_verdict, sentence_verdicts
+from components.facts import tree_data
+from engine.analyses.case_verdict import case_verdict, fact_verdict, fact_verdicts
 from engine.analyses.facts import record_of
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
+from engine.cases.places import numbered
 from engine.cases.review import MarkDraft, review_of
 from engine.core.settings import Verification
 from engine.core.text import ANY_CITATION
@@ -20,7 +21,7 @@ from engine.methods.are.tools import Tools
 from engine.models.scripted import ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
 from tests.engine.are.test_are import run as are
-from tests.engine.cases.test_case_verdict import checked, marked
+from tests.engine.cases.test_case_verdict import checked, doubted_record, marked
 
 PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
 OF_A_CASE = ("ask/ask", "ask/audit", "inspect/attribution", "inspect/facts", "inspect/refinement", "review/cases")
@@ -33,26 +34,49 @@ def test_the_reviewers_verdict_stands_next_to_the_verifiers_also_after_sign_off(
     signed = MarkDraft(kind="status", author="Ada", value="signed off")
     for marks in ((own,), (own, signed)):
         record = record_of(case)
-        drawn = tree_data(record, own_marks(record, marked(case, *marks)))["facts"]
+        drawn = tree_data(record, fact_verdicts(case, record, marked(case, *marks)))["facts"]
         told = {fact["name"]: fact for fact in drawn}
         assert (told["1.2"]["own"], told["1.2"]["own_kind"]) == ("Ada: contradicted", "bad")
         assert told["1.2"]["lines"][0] == "Ada says contradicted: it cost 6 million"
         assert told["1.2"]["word"] == "borne out" and told["1.1"]["own"] == ""
 
 
+def drawn_facts(case, review):
+    record = record_of(case)
+    return tree_data(record, fact_verdicts(case, record, review))
+
+
 def test_the_tree_says_verdicts_in_the_words_of_the_sentences():
-    record = record_of(checked())
-    facts = {
-        fact.number: fact.stand for one in sentence_verdicts(checked(), record, review_of(())) for fact in one.facts
-    }
-    told = {fact["name"]: fact["word"].removesuffix(", edit proposed") for fact in tree_data(record)["facts"]}
-    assert told == facts
-    assert len(set(told.values())) > 1
+    verdict = case_verdict(checked(), review_of(()))
+    facts = {fact.number: fact.stand for one in verdict.sentences for fact in one.facts}
+    drawn = drawn_facts(checked(), review_of(()))["facts"]
+    assert {fact["name"]: fact["word"].removesuffix(", edit proposed") for fact in drawn} == facts
+    assert len(set(facts.values())) > 1
+    assert {fact["own"] for fact in drawn} == {""}
 
 
-def test_no_verdict_of_a_reviewer_is_shown_where_none_was_given():
-    record = record_of(checked())
-    assert own_marks(record, review_of(())) == {}
+def test_a_sentence_that_a_source_has_word_for_word_is_not_called_unsure_in_the_tree():
+    answer = "The bridge opened in 1934."
+    drawn = drawn_facts(checked(answer, doubted_record(answer)), review_of(()))
+    (fact,) = drawn["facts"]
+    assert (fact["word"], fact["kind"], fact["sure"]) == ("borne out", "good", "word for word")
+    assert drawn["attention_title"] == "Needs attention (0 of 1)"
+
+
+def test_a_fact_that_is_put_right_needs_no_attention():
+    case = checked()
+    edit = next(e for e in record_of(case).edits if e.new)
+    machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
+    accept = MarkDraft(
+        kind="override", author="Ada", target=f"edit:{edit.id}", value="accepted", reason="read", machine=machine
+    )
+    before, after = (drawn_facts(case, marked(case, *marks)) for marks in ((), (accept,)))
+    assert before["facts"][0]["word"] == "contradicted, edit proposed"
+    assert (after["facts"][0]["word"], after["facts"][0]["kind"]) == ("contradicted, edited", "good")
+    assert (before["attention_title"], after["attention_title"]) == (
+        "Needs attention (2 of 3)",
+        "Needs attention (1 of 3)",
+    )
 
 
 def test_both_phrases_of_an_expansion_are_drawn_with_what_each_found():
@@ -60,7 +84,8 @@ def test_both_phrases_of_an_expansion_are_drawn_with_what_each_found():
     tools = Tools(WordVerifier(), expander=ScriptedWriter(["choir songs\nloud noise"] * 2))
     settings = Verification(keep=1, passages=1, anchored=False)
     record = are("Iron rusts quickly abroad.", texts, settings, tools)
-    first, again, *_ = tree_data(record)["facts"][0]["rounds"]
+    verdicts = {name: fact_verdict(name, fact) for name, fact in numbered(record).items()}
+    first, again, *_ = tree_data(record, verdicts)["facts"][0]["rounds"]
     assert first["searched"] == ["Searched with “Iron rusts quickly abroad”: passage 1"]
     said = dict(line.split(": ") for line in again["searched"])
     assert list(said) == ["Search phrase “choir songs”", "Search phrase “loud noise”"]

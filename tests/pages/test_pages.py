@@ -7,13 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
 import components.runs
-from engine.cases.bundled import EXAMPLE, take_in
+from components.refinement_scores import _fact_row
+from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.core.errors import Cancelled, CaseNotFound
 from engine.core.files import home
+from engine.methods.signals import FactKept
+from engine.models.defaults import default_generator
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -37,6 +41,30 @@ def test_a_page_draws_the_case_that_has_every_analysis(page):
     app.run()
     assert not app.exception
     assert not app.error
+
+
+def test_the_question_is_folded_above_a_case_that_was_opened_and_not_on_the_first_start(app):
+    app.run()
+    assert "Ask another question" not in [fold.label for fold in app.expander]
+    take_in(components.cache.workbench().cases)
+    app.query_params["case"] = EXAMPLE
+    app.run()
+    assert "Ask another question" in [fold.label for fold in app.expander]
+
+
+def test_conditions_are_offered_to_a_model_and_not_to_whom_an_imported_answer_names():
+    components.cache.workbench.clear()
+    take_in(components.cache.workbench().cases)
+    app = AppTest.from_file(str(ROOT / "pages/inspect/refinement.py"), default_timeout=60)
+    app.query_params["case"] = AUDITED
+    app.run()
+    assert next(box.value for box in app.text_input if box.label == "Written by") == default_generator()
+
+
+def test_a_fact_that_a_does_not_clearly_state_is_not_called_gone_from_another_answer():
+    kept = [FactKept(fact="It rained.", verdict="supportive", kept=share) for share in (0.49, 0.2)]
+    assert "borne out" in _fact_row(kept) and "unclear 0.49" in _fact_row(kept) and "gone" not in _fact_row(kept)
+    assert "gone 0.20" in _fact_row([replace(kept[0], kept=0.9), kept[1]])
 
 
 def test_a_rerun_that_changes_only_the_view_embeds_nothing(app, monkeypatch):

@@ -235,11 +235,6 @@ class FactRecord(Value, frozen=True):
         """The edit that was found, if any."""
         return next((done.edit for done in reversed(self.iterations) if done.edit is not None), None)
 
-    @property
-    def needs_attention(self) -> bool:
-        """Anything but supported."""
-        return self.outcome != "supported"
-
 
 class Placed(Value, frozen=True):
     """An edit on the answer: characters [start, end) become `new`. A suggestion is shown, never put in by itself.

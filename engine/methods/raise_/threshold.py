@@ -32,7 +32,9 @@ FEWEST = 20  # gold passages found; one in so many may lie under T, so that 95% 
 DPR = 0.84
 MINILM = 0.25  # about the lowest of the sample corpora's
 SHIPPED = Path(__file__).with_name("thresholds.json")
-OF_SAMPLES = "ours, about the lowest T of the sample corpora (0.26 to 0.40, logical queries by the embedded model)"
+OF_SAMPLES = (
+    "calibrated here, about the lowest T of the sample corpora (0.26 to 0.40, logical queries by the embedded model)"
+)
 
 
 class Threshold(Value, frozen=True):
@@ -161,8 +163,8 @@ def calibrate(
         embedder=embedder,
         corpus=corpus,
         value=value,
-        source=f"ours. Logical queries by {writer} find {len(found)} of {len(pairs)} labelled gold passages in"
-        f" {corpus}; T keeps {kept:.0%} of them and drops {dropped:.0%} of all retrieved passages",
+        source=f"calibrated here. Logical queries by {writer} find {len(found)} of {len(pairs)} labelled gold passages"
+        f" in {corpus}; T keeps {kept:.0%} of them and drops {dropped:.0%} of all retrieved passages",
         similarities=tuple(found),
         gold_kept=kept,
         dropped=dropped,

@@ -172,7 +172,7 @@ _METHODS = (
     ),
     Condition("C2", "Generic revision", generic_revision, "every time", "Look again and revise, for any answer."),
     Condition("D", "Passage-overlap heuristic", grounding_revision, "S3", "Ground and cite, where S3 is low."),
-    Condition("E", "Self-Refine", self_refine, "every time", "The model criticises its draft and revises after that."),
+    Condition("E", "Self-Refine", self_refine, "every time", "The model criticizes its draft and revises after that."),
     Condition("v2a", "Names flagged passages", naming_revision, "flags", "The critique names the flagged passages."),
     Condition("v2b", "Names, and omit", omitting_revision, "flags", "v2a, and leaves out ungrounded parts."),
     Condition(

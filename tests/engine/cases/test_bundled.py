@@ -30,6 +30,7 @@ from engine.methods.attr_rag import AttrRag
 from engine.methods.raise_.threshold import primer
 from engine.methods.used_supports import UsedSupports
 from engine.replay import replay_here
+from engine.report.build import html_report
 
 READERS = {
     "occlusion": Attribution,
@@ -105,6 +106,8 @@ def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewer
     assert review.status == "signed off"
     assert {"borne out", "contradicted", "not found"} <= set(verdict.counts)
     assert verdict.accepted >= 1 and verdict.undecided == 0 and verdict.overridden >= 1
+    assert verdict.citations_supported == verdict.citations
+    assert "contradicted, edited" in html_report(case, history)
     accepted = [wrong for wrong in PLANTED if wrong not in verdict.text]
     assert accepted and all(PLANTED[wrong] in verdict.text for wrong in accepted)
 

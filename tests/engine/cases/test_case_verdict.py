@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.analyses.case_verdict import case_verdict, conclusions, open_items, own_stand
-from engine.analyses.facts import analysis_of
+from engine.analyses.facts import analysis_of, record_of
 from engine.analyses.kind import FACTS
 from engine.answer.citations import annotate
 from engine.cases.places import rewrite
@@ -164,6 +164,24 @@ def test_a_citation_is_supported_where_its_passage_bears_out_a_fact_of_the_sente
     case = checked("The bridge opened in 1934 [1]. In all the bridge cost 5 million [3].")
     verdict = case_verdict(case, review_of(()))
     assert (verdict.citations_supported, verdict.citations) == (1, 2)
+
+
+def test_citations_follow_the_facts_of_their_sentence_in_doubt_by_a_reviewer_and_once_edited():
+    case = checked("The bridge opened in 1932 [1].")
+    (edit,) = record_of(case).edits
+    machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
+    accept = MarkDraft(
+        kind="override", author="Ada", target=f"edit:{edit.id}", value="accepted", reason="x", machine=machine
+    )
+    says = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="passage 1 has it")
+    for marks, supported in (((), 0), ((accept,), 1), ((says,), 1)):
+        assert case_verdict(case, marked(case, *marks)).citations_supported == supported
+    answer = "In 1934 the bridge opened [1]."
+    assert case_verdict(checked(answer, doubted_record(answer)), review_of(())).citations_supported == 0
+    right = checked("The bridge opened in 1934 [1].")
+    denied = replace(says, value="contradicted")
+    assert case_verdict(right, review_of(())).citations_supported == 1
+    assert case_verdict(right, marked(right, denied)).citations_supported == 0
 
 
 def test_an_answer_that_nobody_checked_has_no_verdict():

@@ -85,6 +85,6 @@ def test_verdicts_that_changed_are_listed_with_the_reviewers_own():
     review = review_of((append(right, (), draft, "2026-11-20T10:00:00+00:00"),))
     found = compare_cases(left, right, None, review).verdicts
     assert [(d.name, d.left, d.right) for d in found] == [
-        ("The sky is blue.", "supportive", "irrelevant"),
-        ("review of fact:1", "no verdict", "supportive"),
+        ("The sky is blue.", "borne out", "not found"),
+        ("review of fact 1", "no verdict", "supportive"),
     ]

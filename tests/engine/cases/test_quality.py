@@ -4,11 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from engine.analyses.quality import Quality, Standing, leaderboard, qualities, quality_of
+from engine.cases.places import rewrite
 from engine.cases.review import review_of, sign_off
 from engine.cases.store import CaseStore
 from engine.core.values import Stamp, Step
 from tests.engine.cases.samples import full_case
-from tests.engine.cases.test_case_verdict import checked
+from tests.engine.cases.test_case_verdict import checked, marked
 
 
 @pytest.fixture
@@ -77,3 +78,11 @@ def test_every_case_counts_alike_and_what_is_not_there_is_left_out(store):
             cases=2, facts_supported=0.75, facts_unsettled=0.25, edits=1.5, citation_precision=0.25, conclusions={}
         )
     }
+
+
+def test_what_a_reviewer_put_right_is_neither_unsupported_nor_unsettled():
+    case = checked("The bridge opened in 1934 [1]. Whales sing loudly.")
+    anew = rewrite(case.answer, 2, "In all the bridge cost 5 million [2].", "Ada", "the sources do not speak of whales")
+    before, after = quality_of(case, review_of(())), quality_of(case, marked(case, anew))
+    assert (before.unsupported_share, before.facts_unsettled) == (0.5, 1)
+    assert (after.unsupported_share, after.facts_unsettled) == (0.0, 0)

@@ -162,7 +162,7 @@ def test_refinement_shows_signals_triggers_scores_and_changes_to_the_baseline(ca
     assert "<del>" in html
     assert "<ins>" in html
     assert "Citation precision" in html
-    assert "Hanna Lind built the bridge.<small>supportive</small>" in html
+    assert "Hanna Lind built the bridge.<small>borne out</small>" in html
 
 
 def test_steps_show_what_was_kept_and_dropped_at_every_step(case):

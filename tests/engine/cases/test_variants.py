@@ -52,7 +52,7 @@ def test_two_conditions_differ_in_words_scores_verdicts_and_the_condition_alone(
     assert "".join(w.text for w in found.words if w.change != "removed") == SHOWN["B"]
     assert [row.match for row in found.passages] == ["same passage"] * len(case.passages)
     verdicts = {d.name: (d.left, d.right) for d in found.verdicts}
-    assert verdicts["Hanna Lind built the bridge."] == ("supportive", "not stated; in A: supportive")
+    assert verdicts["Hanna Lind built the bridge."] == ("borne out", "not stated; in A: borne out")
     scores = {d.name: (d.left, d.right) for d in found.scores}
     assert scores["citations"] == ("2", "0")
     assert "s3" in scores

@@ -93,7 +93,7 @@ def test_each_embedder_has_its_own_t():
     name = "facebook/dpr-question_encoder-single-nq-base"
     assert published(name).value == 0.84
     assert published("all-MiniLM-L6-v2").value == published("sentence-transformers/all-MiniLM-L6-v2").value
-    assert published("all-MiniLM-L6-v2").source.startswith("ours")
+    assert published("all-MiniLM-L6-v2").source.startswith("calibrated here")
     with pytest.raises(RecordError, match="calibrate-threshold"):
         threshold_for("somebody/else")
 
