@@ -209,27 +209,27 @@ def map_of(case: Case, method: str, model: str) -> TokenMap | None:
     return next((map_ for map_ in found if (map_.method, map_.model) == (method, model)), None)
 
 
-def rows_for_flags(found: TokenMap, settings: Gradient) -> MapRows:
+def rows_for_flags(found: TokenMap, settings: Settings) -> MapRows:
     """The rows of the first K content tokens, which the flags look at."""
-    return MapRows(
-        model=found.model, method=found.method, tokens=first_content_tokens(found.answer, settings.first_tokens)
-    )
+    counted = settings.occlusion.count_citation_markers
+    first = first_content_tokens(found.answer, settings.gradient.first_tokens, count_citation_markers=counted)
+    return MapRows(model=found.model, method=found.method, tokens=first)
 
 
-def flags_of(found: TokenMap, labels: Mapping[int, bool | None], settings: Gradient) -> Flags | None:
+def flags_of(found: TokenMap, labels: Mapping[int, bool | None], settings: Settings) -> Flags | None:
     """Distractor flags of the map's first K token rows; None where one of them was not computed."""
     rows = _token_rows_of(found, settings)
-    return distractor_flags(rows, found.numbers, labels, settings) if rows else None
+    return distractor_flags(rows, found.numbers, labels, settings.gradient) if rows else None
 
 
-def concentration_of(found: TokenMap, settings: Gradient) -> Concentration | None:
+def concentration_of(found: TokenMap, settings: Settings) -> Concentration | None:
     """The label-free trigger on the same rows; None without them."""
     rows = _token_rows_of(found, settings)
     lengths = [len(spans) for _, spans in found.passages]
-    return concentration(rows, found.numbers, lengths, settings) if rows else None
+    return concentration(rows, found.numbers, lengths, settings.gradient) if rows else None
 
 
-def _token_rows_of(found: TokenMap, settings: Gradient) -> tuple[tuple[float, ...], ...]:
+def _token_rows_of(found: TokenMap, settings: Settings) -> tuple[tuple[float, ...], ...]:
     """Passage relevance for the first K content tokens; empty unless each has a row."""
     own = dict(zip(found.tokens, found.passage_rows()[1 + len(found.sentences) :], strict=True))
     wanted = rows_for_flags(found, settings).tokens

@@ -213,10 +213,10 @@ def test_a_drop_that_rounds_to_nothing_is_not_minus_nothing(case):
 def draw_flags(result, case):
     from components.flags import flags_view
     from engine.analyses.token_map import TokenMap
-    from engine.core.settings import Gradient
+    from engine.core.settings import Settings
     from engine.core.values import Case
 
-    flags_view(TokenMap.from_dict(result), Case.from_dict(case), Gradient(), "scorer")
+    flags_view(TokenMap.from_dict(result), Case.from_dict(case), Settings(), "scorer")
 
 
 def draw_check(case):

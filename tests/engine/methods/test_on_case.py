@@ -158,7 +158,7 @@ def test_maps_by_other_methods_stand_beside_it_in_a_case(model):
 
 
 def test_flags_need_the_rows_of_the_first_content_tokens(model):
-    settings = Settings().gradient
+    settings = Settings()
     whole = mapped(model)
     assert flags_of(whole, {1: False}, settings) is None and concentration_of(whole, settings) is None
     wanted = rows_for_flags(whole, settings)
@@ -307,3 +307,5 @@ def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(mo
     rows = gradient_rows(model, prompt, answer, asked.apply(["gradient.first_tokens=99"]))
     assert list(rows.details.tokens) == list(range(len(answer.tokens)))
     assert rows.scores[0] == pytest.approx(table)
+    many = asked.apply(["gradient.first_tokens=99"])
+    assert rows_for_flags(TokenMap.from_dict(drawn.result), many).tokens == rows.details.tokens
