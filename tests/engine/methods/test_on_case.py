@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.attribution import placebos_for, subject
+from engine.analyses.attribution import placebos_for, settings_of, subject
 from engine.analyses.faithfulness import rows_needed
 from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
 from engine.analyses.occlusion import sources_of, top_passages
@@ -16,14 +16,14 @@ from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError, CannotDo
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, AuditRecord, Case, ChunkSet, Details, Stamp
-from engine.methods import registry
+from engine.methods import hierarchy, registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import agreement
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.gates import gradient_rows
 from tests.analysing import analysed, growing
 from tests.stopping import before_the_stop, stop_at
-from tests.tiny import tiny_model
+from tests.tiny import save_tiny, tiny_model
 
 PASSAGES = ("The kiln of Ostrel is painted green.", "The kiln of Maren holds forty litres.", "Ostrel lies north.")
 ANSWER = "The kiln is green. [cite_1] It lies north. [cite_3]"
@@ -155,6 +155,13 @@ def test_maps_by_other_methods_stand_beside_it_in_a_case(model):
     assert one.id != other.id
     held = replace(make_case(), analyses=(one, other))
     assert set(methods_run(held, model.name)) == {"input x gradient", "value-weighted attention"}
+
+
+def test_the_proxy_of_a_hierarchy_is_in_its_stamp_and_used_again(model, tmp_path):
+    save_tiny(tmp_path / "proxy")
+    settings = Settings().apply([f"occlusion.proxy={tmp_path / 'proxy'}"])
+    stamp = analysed(make_case(), hierarchy.METHOD, model, settings).stamp
+    assert settings_of(stamp).occlusion.proxy == str(tmp_path / "proxy")
 
 
 def test_flags_need_the_rows_of_the_first_content_tokens(model):
