@@ -18,7 +18,7 @@ from engine.answer.quoting_reader import whole_id
 from engine.cases.words import word_diff as words_of
 from engine.core.text import counted
 from engine.core.values import Attribution, Case
-from engine.methods.attr_rag import AttrRag
+from engine.methods.attr_rag import WHY, AttrRag
 
 # With a hyphen that does not break: the heads of narrow columns wrap.
 METRICS = {
@@ -113,14 +113,11 @@ def _table(found: AttrRag, selected: Collection[int]) -> str:
 
 def why_table(found: AttrRag, selected: Collection[int] = ()) -> str:
     """A row per set: kept or dropped and why, then the same under the two other rules; `selected` rows are marked."""
-    selection = found.selection
     rows = []
-    for index, reason in enumerate(selection.reasons):
-        others = ("kept" if index in rule else "dropped" for rule in (selection.without_floor, selection.by_paper))
-        cells = "".join(tag("td", escape(cell), class_="gw-text") for cell in (reason, *others))
+    for index in range(len(found.selection.reasons)):
+        cells = "".join(tag("td", escape(cell), class_="gw-text") for cell in found.selection.why(index))
         rows.append(tag("tr", _head(found, index, index in selected) + cells))
-    heads = ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone")
-    return table(heads, rows, words=heads[1:])
+    return table(WHY, rows, words=WHY[1:])
 
 
 def _head(found: AttrRag, index: int, selected: bool) -> str:
@@ -156,9 +153,9 @@ def _alpha(found: AttrRag, metric: str, index: int) -> str:
     if index >= len(values):
         return tag("td", "not run")
     value, floor = values[index], found.regeneration.floors.get(metric, 0.0)
+    colour = f"background:{sequential(value)}"
+    if metric in found.selection.chosen_by[index]:  # without a floor also under it
+        return tag("td", tag("b", f"{value:.3f}"), style=colour, title="this metric chose the set")
     if value <= floor:
         return tag("td", f"{value:.3f}", class_="gw-nothing", title="at or under the regeneration floor")
-    colour = f"background:{sequential(value)}"
-    if metric in found.selection.chosen_by[index]:
-        return tag("td", tag("b", f"{value:.3f}"), style=colour, title="this metric chose the set")
     return tag("td", f"{value:.3f}", style=colour)

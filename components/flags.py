@@ -10,13 +10,13 @@ from components.html import escape, show, table, tag
 from components.triggers import flag_table
 from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.token_map import TokenMap, concentration_of, flags_of, rows_for_flags
-from engine.core.settings import Gradient
+from engine.core.settings import Settings
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.flags import Concentration
 
 
-def flags_view(found: TokenMap, case: Case, settings: Gradient, model: str) -> None:
+def flags_view(found: TokenMap, case: Case, settings: Settings, model: str) -> None:
     """Flags if passages are labelled, and the label-free trigger; both read the map's token rows."""
     labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
     flags, trigger = flags_of(found, labels, settings), concentration_of(found, settings)
@@ -27,12 +27,12 @@ def flags_view(found: TokenMap, case: Case, settings: Gradient, model: str) -> N
         return
     if all(relevant is None for relevant in labels.values()):
         st.caption("No passages are marked yet, so nothing is flagged. Mark passages on the Refinement page.")
-    flag_table(flags, case)
+    flag_table(flags, case, settings.gradient.used_top)
     st.subheader("Concentration trigger, without labels")
     _trigger(trigger, found, settings)
 
 
-def _trigger(trigger: Concentration, found: TokenMap, settings: Gradient) -> None:
+def _trigger(trigger: Concentration, found: TokenMap, settings: Settings) -> None:
     fired = ", ".join(map(str, trigger.numbers))
     said = f"Fires for passage {fired}." if trigger.fires else "Does not fire."
     show(tag("p", tag("b", escape(said)) + " " + escape(_rule(trigger, settings)), class_="gw-note"))
@@ -53,8 +53,9 @@ def _trigger(trigger: Concentration, found: TokenMap, settings: Gradient) -> Non
     show(table(("Passage", "Share of the text", "Over the ratio"), rows))
 
 
-def _rule(trigger: Concentration, settings: Gradient) -> str:
+def _rule(trigger: Concentration, settings: Settings) -> str:
+    words = "tokens" if settings.occlusion.count_citation_markers else "content tokens"
     return (
         f"A passage counts if its share of the relevance is at least {trigger.ratio:g} times its share of the text for"
-        f" {settings.share:.0%} or more of the first {trigger.tokens} content tokens. {trigger.sentence}"
+        f" {settings.gradient.share:.0%} or more of the first {trigger.tokens} {words}. {trigger.sentence}"
     )

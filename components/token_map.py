@@ -21,7 +21,7 @@ from components.settings_panel import chosen_settings
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
 from engine.analyses.faithfulness import RankingCheck, rankings_beside, report_by, rows_ahead
 from engine.analyses.kind import FAITHFULNESS
-from engine.analyses.token_map import MapRows, TokenMap, check_due, check_of
+from engine.analyses.token_map import MapRows, TokenMap, check_due, check_of, settings_of_map
 from engine.core.text import ANY_CITATION
 from engine.core.values import Attribution, Case
 from engine.methods import registry
@@ -128,7 +128,7 @@ def _top(found: Attribution) -> int:
 
 def _go_by(case: Case, found: TokenMap) -> str:
     """Which of the two deletes what matters first, where that was measured."""
-    report = report_by(case, found.model)
+    report = report_by(case, found.model, settings_of_map(case, found, chosen_settings()))
     own, other = (report.curve_of(name) if report else None for name in (found.method, "occlusion"))
     if own is None or other is None:
         return "Check this map to see which ranking works better here."
@@ -152,7 +152,7 @@ def map_check(case: Case, found: TokenMap, model: str) -> RankingCheck | None:
 
 def _run_check(case: Case, found: TokenMap, model: str) -> None:
     """Begin the check where it is due, once in a session: one that was cancelled or failed waits for its button."""
-    wanted, settings = rankings_beside(found.method, model), chosen_settings()
+    wanted, settings = rankings_beside(found.method, model), settings_of_map(case, found, chosen_settings())
     name = f"{FAITHFULNESS}:{case.id}"
     run = state.run_of(name)
     free = run is None or run.ended
@@ -162,9 +162,9 @@ def _run_check(case: Case, found: TokenMap, model: str) -> None:
         and is_open(case)
         and state.first_time(f"{name}, {model}, {found.method}")
     ):
-        begin(case, FAITHFULNESS, wanted, name, CHECK)
+        begin(case, FAITHFULNESS, wanted, name, CHECK, settings)
     more = seconds_said(case, model, rows_ahead(case, wanted, settings) / 2)
-    ask_for(case, FAITHFULNESS, CHECK, model, more, options=wanted, key="map")
+    ask_for(case, FAITHFULNESS, CHECK, model, more, options=wanted, settings=settings, key="map")
 
 
 def _offer(case: Case, better: Sequence[str]) -> None:

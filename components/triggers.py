@@ -97,14 +97,14 @@ def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
     return tag("tr", tag("th", escape(name), scope="row") + row)
 
 
-def flag_table(flags: Flags, case: Case) -> None:
-    """One row per passage: how often it is high in the gradient ranking, its label, its flag, the chance rates."""
+def flag_table(flags: Flags, case: Case, top: int) -> None:
+    """One row per passage: on how many tokens it is in the `top`, its label, its flag, the chance rates."""
     chance = (
-        f"The first {flags.tokens} content tokens count. By chance a passage ranks high at a rate of"
+        f"The first {flags.tokens} tokens count. By chance a passage ranks high at a rate of"
         f" {flags.chance:.2f}. In 200 random rankings of this case, {flags.random_rate:.0%} of the passages ranked high"
         f" and {flags.random_flag_rate:.0%} of the rankings flagged a passage. {flags.sentence}"
     )
-    heads = ("Passage", "In the top three", "High in the ranking", "Marked", "Flag")
+    heads = ("Passage", f"In the top {top}", "High in the ranking", "Marked", "Flag")
     show(table(heads, (_flag_row(flag, flags.tokens, case) for flag in flags.passages), chance.strip(), words=heads))
 
 

@@ -32,7 +32,7 @@ from engine.core.progress import OnText, Watch
 from engine.core.settings import Occlusion, Reader, Selection, Settings
 from engine.core.values import Analysis, Case, ChunkSet, Json, Passage, Stamp, Step, Value
 from engine.corpus.store import Snapshot
-from engine.methods.attr_rag import AttrRag, Lookup, Score, attr_rag, scored_by, with_drops
+from engine.methods.attr_rag import WHY, AttrRag, Lookup, Score, attr_rag, scored_by, with_drops
 from engine.methods.regeneration import PLACEBOS, answering
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
@@ -142,14 +142,10 @@ def _table(found: AttrRag) -> Table:
 
 def _why(found: AttrRag) -> Table:
     """Why each set was kept or dropped, and what two other rules would have kept."""
-    rules = (found.selection.without_floor, found.selection.by_paper)
     return table(
         "Why each set was kept or dropped. The paper's rule has no floor or cap and reads the expansion literally.",
-        ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone"),
-        (
-            (f"{j + 1} {_name(found.sets[j])}", why, *("kept" if j in rule else "dropped" for rule in rules))
-            for j, why in enumerate(found.selection.reasons)
-        ),
+        WHY,
+        ((f"{j + 1} {_name(chunk_set)}", *found.selection.why(j)) for j, chunk_set in enumerate(found.sets)),
     )
 
 
@@ -182,8 +178,11 @@ def _given(stored: AttrRag) -> AttrRagGiven:
 
 
 def _compared(result: Any) -> Any:
-    """All but the costs, the steps as they ran, and of a language model's answers the text and tokens as they came."""
-    values = less(result, COSTS | {"steps"})
+    """All but the costs, the steps as they ran, and of a language model's answers the text and tokens as they came.
+
+    The reasons of a selection, too: sentences about votes and choices that are compared.
+    """
+    values = less(result, COSTS | {"steps", "reasons", "reasons_without_floor"})
     if values.get("drops"):
         values["drops"]["details"].pop("revision", None)
     written = values.get("regeneration", {})

@@ -14,7 +14,7 @@ from engine.cases.blocks import Block, Facts, Notice, plain, table
 from engine.cases.review import Review
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED, now, package_versions
-from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value, inputs_hash
+from engine.core.values import Analysis, Answer, Case, Json, Passage, Stamp, Value, inputs_hash
 from engine.methods.are.baselines import ASKS_NOTHING, Baseline, ask_questions, run_baseline
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.edit import asked_edit, smallest_edit
@@ -92,9 +92,9 @@ def _evidence(case: Case) -> str:
     return "\n".join(passage.text for passage in case.passages)
 
 
-def _analysis(case: Case, kind: str, by: str, result: Value) -> Analysis:
+def _analysis(case: Case, kind: str, by: str, result: Value, settings: Json | None = None) -> Analysis:
     inputs = inputs_hash(case.question, case.passages, case.answer.text)
-    stamp = Stamp(model=by, versions=package_versions(), inputs=inputs, created=now())
+    stamp = Stamp(model=by, settings=settings or {}, versions=package_versions(), inputs=inputs, created=now())
     return Analysis(id=f"{kind}:{by}", kind=kind, stamp=stamp, result=result)
 
 
@@ -138,9 +138,15 @@ def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[
     collection = context.tools.collection_of(case)
     sources = Sources(context.tools.embedder(DEFAULT), case.passages, collection, settings.retrieval.mode)
     task = Task(case.question, case.answer.text, sources, tools, settings.verification)
+    used = {
+        "verification": settings.verification.to_dict(),
+        "demonstrations": settings.prompting.demonstrations,
+        "mode": settings.retrieval.mode,
+        "judge": tools.judge.name if tools.judge else "",
+    }
     for name in options.methods:
         runs.append(run_baseline(name, task, context.watch))
-        yield _analysis(case, PEERS.name, tools.verifier.name, Peers(runs=tuple(runs)))
+        yield _analysis(case, PEERS.name, tools.verifier.name, Peers(runs=tuple(runs)), used)
 
 
 def _entropies(case: Case, options: EntropyOptions, context: RunContext) -> Iterator[Analysis]:
@@ -152,7 +158,8 @@ def _entropies(case: Case, options: EntropyOptions, context: RunContext) -> Iter
     shown = context.settings.verification.demonstrations
     questions, _ = ask_questions("yes_no_questions", case.answer.text, asks, watch, shown)
     measured = dict(entropies(facts, questions, scorer, watch))
-    yield _analysis(case, ENTROPY.name, scorer.name, QueryEntropies(found=measured))
+    used = {"demonstrations": shown, "judge": asks.name}
+    yield _analysis(case, ENTROPY.name, scorer.name, QueryEntropies(found=measured), used)
 
 
 def _ruled(case: Case, found: ClaimRuling, review: Review) -> list[Block]:

@@ -16,7 +16,7 @@ from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import AttributionError, ModelError
 from engine.core.progress import Watch, last
-from engine.core.settings import Faithfulness, Occlusion, Settings
+from engine.core.settings import Faithfulness, Gradient, Occlusion, Settings
 from engine.core.text import counted as number_of
 from engine.core.values import Analysis, Answer, Attribution, Case, Prompt, Stamp, Value, inputs_hash
 from engine.methods import registry
@@ -147,10 +147,12 @@ def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
     return 2 * settings.faithfulness.steps * len(missing)
 
 
-def report_by(case: Case, model: str) -> FaithfulnessReport | None:
-    """The case's report by that model."""
+def report_by(case: Case, model: str, settings: Settings | None = None) -> FaithfulnessReport | None:
+    """The case's report by that model; with `settings`, only one whose rankings were computed with these."""
     stored = _stored(case, model)
-    return FaithfulnessReport.from_dict(stored.result) if stored else None
+    if stored is None or (settings is not None and ranked_with(stored.stamp) != ranked_with(settings)):
+        return None
+    return FaithfulnessReport.from_dict(stored.result)
 
 
 def _stored(case: Case, model: str) -> Analysis | None:
@@ -158,15 +160,20 @@ def _stored(case: Case, model: str) -> Analysis | None:
     return next((analysis for analysis in case.analyses if analysis.id == f"{FAITHFULNESS}:{model}"), None)
 
 
-def _decisive(given: Settings | Stamp) -> Settings:
-    """The settings that the numbers of a report depend on, of settings or of a stamp."""
+def ranked_with(given: Settings | Stamp) -> Settings:
+    """The settings that a ranking of tokens depends on, of settings or of a stamp."""
     settings = settings_of(given) if isinstance(given, Stamp) else given
     return Settings(
         prompting=settings.prompting,
-        gradient=settings.gradient,
+        gradient=Gradient(target=settings.gradient.target, integrated_steps=settings.gradient.integrated_steps),
         occlusion=Occlusion(count_citation_markers=settings.occlusion.count_citation_markers),
-        faithfulness=replace(settings.faithfulness, check_maps=True),
     )
+
+
+def _decisive(given: Settings | Stamp) -> Settings:
+    """The settings that the numbers of a report depend on, of settings or of a stamp."""
+    settings = settings_of(given) if isinstance(given, Stamp) else given
+    return replace(ranked_with(settings), faithfulness=replace(settings.faithfulness, check_maps=True))
 
 
 def _known(case: Case, stamp: Stamp) -> FaithfulnessReport | None:

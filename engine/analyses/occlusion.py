@@ -185,7 +185,11 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
         seed=settings.occlusion.seed,
         watch=context.watch,
     )
-    extra = {"placebos": [passage.id for passage in unrelated]}
+    extra = {
+        "placebos": [passage.id for passage in unrelated],
+        "floor": settings.selection.floor,
+        "seed": settings.occlusion.seed,
+    }
     yield analysis_of(case, model, settings, REGENERATION, attribution_of(found, model.name), extra)
 
 

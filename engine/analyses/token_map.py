@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of
-from engine.analyses.faithfulness import RankingCheck, Rankings, rankings_beside, report_by, rows_ahead
+from engine.analyses.faithfulness import RankingCheck, Rankings, ranked_with, rankings_beside, report_by, rows_ahead
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
 from engine.analyses.kind import FAITHFULNESS, TOKEN_MAP, ByModel, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
@@ -209,27 +209,27 @@ def map_of(case: Case, method: str, model: str) -> TokenMap | None:
     return next((map_ for map_ in found if (map_.method, map_.model) == (method, model)), None)
 
 
-def rows_for_flags(found: TokenMap, settings: Gradient) -> MapRows:
+def rows_for_flags(found: TokenMap, settings: Settings) -> MapRows:
     """The rows of the first K content tokens, which the flags look at."""
-    return MapRows(
-        model=found.model, method=found.method, tokens=first_content_tokens(found.answer, settings.first_tokens)
-    )
+    counted = settings.occlusion.count_citation_markers
+    first = first_content_tokens(found.answer, settings.gradient.first_tokens, count_citation_markers=counted)
+    return MapRows(model=found.model, method=found.method, tokens=first)
 
 
-def flags_of(found: TokenMap, labels: Mapping[int, bool | None], settings: Gradient) -> Flags | None:
+def flags_of(found: TokenMap, labels: Mapping[int, bool | None], settings: Settings) -> Flags | None:
     """Distractor flags of the map's first K token rows; None where one of them was not computed."""
     rows = _token_rows_of(found, settings)
-    return distractor_flags(rows, found.numbers, labels, settings) if rows else None
+    return distractor_flags(rows, found.numbers, labels, settings.gradient) if rows else None
 
 
-def concentration_of(found: TokenMap, settings: Gradient) -> Concentration | None:
+def concentration_of(found: TokenMap, settings: Settings) -> Concentration | None:
     """The label-free trigger on the same rows; None without them."""
     rows = _token_rows_of(found, settings)
     lengths = [len(spans) for _, spans in found.passages]
-    return concentration(rows, found.numbers, lengths, settings) if rows else None
+    return concentration(rows, found.numbers, lengths, settings.gradient) if rows else None
 
 
-def _token_rows_of(found: TokenMap, settings: Gradient) -> tuple[tuple[float, ...], ...]:
+def _token_rows_of(found: TokenMap, settings: Settings) -> tuple[tuple[float, ...], ...]:
     """Passage relevance for the first K content tokens; empty unless each has a row."""
     own = dict(zip(found.tokens, found.passage_rows()[1 + len(found.sentences) :], strict=True))
     wanted = rows_for_flags(found, settings).tokens
@@ -239,9 +239,22 @@ def _token_rows_of(found: TokenMap, settings: Gradient) -> tuple[tuple[float, ..
 CHECK_SECONDS = 300.0  # a check that may take longer waits for a click
 
 
+def settings_of_map(case: Case, found: TokenMap, settings: Settings) -> Settings:
+    """`settings` with those that the map was computed with, so that its check measures the ranking that is drawn."""
+    stored = (a for a in case.analyses if a.kind == TOKEN_MAP and a.stamp.model == found.model)
+    stamp = next((a.stamp for a in stored if TokenMap.from_dict(a.result).method == found.method), None)
+    if stamp is None:
+        return settings
+    own = ranked_with(stamp)
+    gradient = replace(settings.gradient, target=own.gradient.target, integrated_steps=own.gradient.integrated_steps)
+    markers = own.occlusion.count_citation_markers
+    occlusion = replace(settings.occlusion, count_citation_markers=markers)
+    return replace(settings, prompting=own.prompting, gradient=gradient, occlusion=occlusion)
+
+
 def check_of(case: Case, found: TokenMap) -> RankingCheck | None:
-    """The map's ABPC next to random rankings, from the case's faithfulness report by the same model."""
-    report = report_by(case, found.model)
+    """The map's ABPC next to random rankings, from the case's faithfulness report by the same model and settings."""
+    report = report_by(case, found.model, settings_of_map(case, found, Settings()))
     return report.check_of(found.method) if report else None
 
 

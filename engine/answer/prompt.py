@@ -11,7 +11,7 @@ from engine.core.files import now, package_versions
 from engine.core.settings import Decoding, Prompting
 from engine.core.text import content_words
 from engine.core.values import Json, Passage, Prompt, Segment, Stamp, Value, decoded
-from engine.prompts import fill, system, templates_hash
+from engine.prompts import examples, fill, system, templates_hash
 
 FILE = Path(__file__).with_name("demonstrations.json")
 SHARED = 0.5  # share of a demonstration's question words in the question from which it counts as the same question
@@ -61,6 +61,22 @@ def worked_examples(count: int, question: str, marker: str, own_set: str | None 
     return tuple(segment for shown in choose(count, question, own_set) for segment in shown.segments(marker))
 
 
+def remembered_examples(count: int) -> tuple[Segment, ...]:
+    """The turns of the first `count` examples of an answer without passages: facts first, then what follows (ARE, A.1).
+
+    >>> [segment.role for segment in remembered_examples(1)]
+    ['user', 'assistant']
+    """
+    return tuple(
+        segment
+        for shown in examples()["answer_from_memory"][:count]
+        for segment in (
+            Segment(kind="demonstration", text=fill("question", **shown.given)),
+            Segment(kind="demonstration", role="assistant", text=shown.reply),
+        )
+    )
+
+
 MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}
 REFUSAL = "The passages do not say."
 _HERE = "\ue000"
@@ -95,12 +111,13 @@ def build_prompt(
     """The answering prompt: instruction, demonstrations, passages (1..n, or under `numbers`), question.
 
     `demonstrations` stand in for the number of shipped ones that `prompting` asks for. Without passages the instruction
-    asks for an answer from memory, and there are none. S2 and occlusion do not come here: they
+    asks for an answer from memory, and the shipped ones show such answers. S2 and occlusion do not come here: they
     remove passage segments from the prompt that was used (`Prompt.keep`).
     """
     marker = MARKERS[prompting.citations]
     if demonstrations is None:
-        demonstrations = worked_examples(prompting.demonstrations, question, marker) if passages else ()
+        count = prompting.demonstrations
+        demonstrations = worked_examples(count, question, marker) if passages else remembered_examples(count)
     instruction = system("answer", marker=marker.format(1)) if passages else system("answer_from_memory")
     ask = Segment(kind="question", text=fill("question", question=question))
     return Prompt(segments=(instruction, *demonstrations, *passage_segments(passages, numbers), ask))

@@ -90,7 +90,7 @@ class Prompting(Value, frozen=True):
     # Probability of "yes" to "do the passages answer this question?". Off by default: the embedded model's doubt says
     # nothing (bench/RESULTS.md).
     refuse_under: Annotated[float, about("Refuse below this probability", "0: never", ge=0.0, le=1.0)] = 0.0
-    # Before the passages of an answer, and for ARE's models (there at most 3).
+    # Before the passages of an answer; for an answer from memory and for ARE's models at most 3.
     demonstrations: Annotated[int, about("Worked examples in a prompt", "examples", ge=0)] = 0
 
 
@@ -129,7 +129,10 @@ class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps
     used_top: Annotated[int, about("Top passages that count as used", "passages", ge=1)] = 3
     share: Annotated[float, about("Share of tokens that must use it", "share", ge=0.0, le=1.0)] = 0.3
     # 1.5 for five passages or fewer, which the paper chose after seeing its data.
-    ratio: Annotated[float, about("Concentration trigger", "times the passage's share of length")] = 2.0
+    ratio: Annotated[
+        float,
+        about("Concentration trigger", "times the passage's share of length; at most 1.5 for 5 passages or fewer"),
+    ] = 2.0
     integrated_steps: Annotated[int, about("Steps of Integrated Gradients", "steps", ge=1)] = 32
 
 

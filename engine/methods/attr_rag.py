@@ -92,8 +92,8 @@ class Selected(Value, frozen=True):
 
     `votes[j]` = metrics that score set j highest, `chosen_by[j]` = metrics whose expansion takes set j,
     `primary` = S* (None if no set is above the floor), `chosen` ascending, `limit` = most sets that may be kept.
-    `reasons[j]` says why set j was kept or dropped; `without_floor` and `by_paper` (`as_published`) are what the same
-    alphas would have kept under other rules.
+    `reasons[j]` says why set j was kept or dropped; `without_floor`, with its own reasons, and `by_paper`
+    (`as_published`) are what the same alphas would have kept under other rules.
     """
 
     primary: int | None
@@ -104,8 +104,23 @@ class Selected(Value, frozen=True):
     capped: bool
     reasons: tuple[str, ...] = ()
     without_floor: tuple[int, ...] = ()
+    reasons_without_floor: tuple[str, ...] = ()
     by_paper: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def why(self, j: int) -> tuple[str, str, str]:
+        """Why set j was kept or dropped, why without the floor, and whether the paper's rule keeps it."""
+        own, free, published = self.reasons[j], *(_kept(j in rule) for rule in (self.without_floor, self.by_paper))
+        if self.reasons_without_floor:  # older results have none
+            free = "the same" if self.reasons_without_floor[j] == own else self.reasons_without_floor[j]
+        return own, free, published
+
+
+def _kept(kept: bool) -> str:
+    return "kept" if kept else "dropped"
+
+
+WHY = ("Chunk set", "Under these settings", "Without the floor", "The paper's rule alone")  # columns of `Selected.why`
 
 
 def votes(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float]) -> tuple[int, ...]:
@@ -157,11 +172,12 @@ def select(
 ) -> Selected:
     """Choose chunk sets from alpha_M (each metric one value per set, in [0, 1]) and the floors of regeneration."""
     used = {} if settings.floor == "none" else floors
-    found = _choose(alphas, used, settings)
+    found, free = (_choose(alphas, own, settings) for own in (used, {}))
     return replace(
         found,
-        reasons=tuple(_reason(found, j, alphas, used, settings) for j in range(len(found.votes))),
-        without_floor=_choose(alphas, {}, settings).chosen,
+        reasons=_reasons(found, alphas, used, settings),
+        without_floor=free.chosen,
+        reasons_without_floor=_reasons(free, alphas, {}, settings),
         by_paper=_choose(alphas, {}, as_published(settings)).chosen,
     )
 
@@ -199,14 +215,22 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
     )
 
 
+def _reasons(
+    found: Selected, alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection
+) -> tuple[str, ...]:
+    return tuple(_reason(found, j, alphas, floors, settings) for j in range(len(found.votes)))
+
+
 def _reason(
     found: Selected, j: int, alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection
 ) -> str:
     """Why set j was kept or dropped, in a sentence."""
     metrics, reach, own = len(alphas), len(found.chosen_by[j]), [values[j] for values in alphas.values()]
     needed = f"{reach} of {metrics} metrics choose it, {settings.min_metrics} are needed"
+    tied = found.primary is not None and found.votes.count(found.votes[found.primary]) > 1
     if j == found.primary:
-        return f"Kept: it has the most votes ({found.votes[j]} of {metrics} metrics)."
+        most = f"Kept: it has the most votes ({found.votes[j]} of {metrics} metrics)"
+        return f"{most} and wins a tie by its mean or rank." if tied else f"{most}."
     if found.primary is None and j in found.chosen:
         return f"Kept: no metric chose a set, and it is among the first {found.limit} in re-rank order."
     if j in found.chosen:
@@ -217,6 +241,8 @@ def _reason(
         return "Dropped: the answer is the same without it."
     if all(values[j] <= floors.get(metric, 0.0) for metric, values in alphas.items()):
         return "Dropped: an unrelated passage changes the answer as much."
+    if tied and found.primary is not None and found.votes[j] == found.votes[found.primary]:
+        return f"Dropped: it loses a tie in votes by its mean or rank; {needed}."
     return f"Dropped: {needed}."
 
 

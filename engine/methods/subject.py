@@ -48,9 +48,12 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
     return prompt, answer, (said,) if said else ()
 
 
-def markers_stamped(settings: Settings) -> Json:
-    """The stamp's entry for citation markers: none if they are left out, as in every older stamp."""
-    return {"occlusion": {"count_citation_markers": True}} if settings.occlusion.count_citation_markers else {}
+def occlusion_stamped(settings: Settings) -> Json:
+    """The stamp's entry for citation markers and the hierarchy's proxy: none for the defaults, as in older stamps."""
+    how = settings.occlusion
+    used = {"count_citation_markers": how.count_citation_markers, "proxy": how.proxy}
+    given = {name: value for name, value in used.items() if value}
+    return {"occlusion": given} if given else {}
 
 
 def analysis_of(
@@ -64,4 +67,4 @@ def stamp_for(case: Case, model: LanguageModel, settings: Settings, extra: Json)
     """The stamp of an analysis of the case's answer; `extra` are the settings of its own."""
     inputs = inputs_hash(case.question, case.passages, case.answer.text)
     written = stamp_of(model, settings.prompting, settings.decoding, inputs)
-    return replace(written, settings={**written.settings, **markers_stamped(settings), **extra})
+    return replace(written, settings={**written.settings, **occlusion_stamped(settings), **extra})

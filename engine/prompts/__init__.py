@@ -1,8 +1,9 @@
 """Prompt templates: one text file per step, `{name}` for a hole; a missing or an extra value raises.
 
 The text above a line `---` is the system message, the text below it the user's. `examples.json` has worked examples:
-for ARE's decomposer, verifier and editor and for the questions of RARR and CCVER three each, the verdicts one of each
-kind; for Least-to-Most's decomposition and Step-Back's principle, whose papers show some, two each. The text is ours.
+for ARE's answer from memory, decomposer, verifier and editor and for the questions of RARR and CCVER three each, the
+verdicts one of each kind; for Least-to-Most's decomposition and Step-Back's principle, whose papers show some, two
+each. The text is ours.
 """
 
 from __future__ import annotations

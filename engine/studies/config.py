@@ -97,6 +97,8 @@ class Config(Value, frozen=True):
                 raise InputError(f"[settings.{stage}] {', '.join(strange)} is not a setting. Available: {known}.")
             data[stage].update(fields)
         for stage in ("decoding", "occlusion", "faithfulness"):
+            if "seed" in self.settings.get(stage, {}):
+                raise InputError(f"{stage}.seed has no effect on a study. Write seeds = [...] in the config instead.")
             data[stage]["seed"] = seed
         if "seeds" not in self.settings.get("refinement", {}):
             data["refinement"]["seeds"] = self.seeds  # of A's runs: no other condition draws from one of them

@@ -84,7 +84,7 @@ def tokens_tab(case: Case, model: str) -> None:
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
     st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
     st.subheader("Passages high in this ranking")
-    flags_view(result, case, chosen_settings().gradient, model)
+    flags_view(result, case, chosen_settings(), model)
 
 
 def draw_map(case: Case, result: TokenMap, beside: Attribution | None, check: RankingCheck | None, name: str) -> None:

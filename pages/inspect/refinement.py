@@ -85,7 +85,7 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
         )
     trigger_table(rows)
     if value.gradient is not None:
-        flag_table(gates.flags_of(value.gradient, labels, settings), case)
+        flag_table(gates.flags_of(value.gradient, labels, settings), case, settings.gradient.used_top)
     st.caption(
         "v2a, v2b and v2c share one rule. The paper reports the concentration rule as a negative result; use it for "
         "cases without labels."

@@ -278,5 +278,7 @@ def test_a_config_takes_a_paper_and_assignments() -> None:
     stages = again.stages(9)
     assert (stages.retrieval.k, stages.reasoning.threshold, stages.refinement.seeds) == (4, 0.84, (1, 2))
     assert (stages.decoding.seed, stages.retrieval.reranker) == (9, "best-sentence")
+    with pytest.raises(InputError, match=r"decoding.seed has no effect.*seeds"):
+        with_assignments(config, ["decoding.seed=7"])
     with pytest.raises(InputError, match="no paper 'x'"):
         with_assignments(Config(study="abpc", data="d"), ["paper=x"])

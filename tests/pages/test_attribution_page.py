@@ -19,7 +19,7 @@ from components.token_map import badge, explained_pieces, occluded, token_map_da
 from engine.analyses.faithfulness import report_by
 from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
 from engine.analyses.removal import removal
-from engine.analyses.token_map import ALONE, MapRows, TokenMap, check_of, methods_run
+from engine.analyses.token_map import ALONE, MapRows, TokenMap, check_of, map_of, methods_run
 from engine.answer.citations import annotate
 from engine.answer.write import Written
 from engine.cases.review import MarkDraft
@@ -213,10 +213,10 @@ def test_a_drop_that_rounds_to_nothing_is_not_minus_nothing(case):
 def draw_flags(result, case):
     from components.flags import flags_view
     from engine.analyses.token_map import TokenMap
-    from engine.core.settings import Gradient
+    from engine.core.settings import Settings
     from engine.core.values import Case
 
-    flags_view(TokenMap.from_dict(result), Case.from_dict(case), Gradient(), "scorer")
+    flags_view(TokenMap.from_dict(result), Case.from_dict(case), Settings(), "scorer")
 
 
 def draw_check(case):
@@ -349,6 +349,17 @@ def test_the_check_follows_the_map_and_is_not_computed_again(mapped):
     drawn_until(again, lambda: report_of(mapped).curve_of("integrated gradients") is not None)
     assert report_of(mapped).curve_of("gradient norm") == first.curve_of("gradient norm")
     assert report_of(mapped).random == first.random
+
+
+def test_the_check_measures_the_ranking_that_is_drawn(mapped):
+    """A map of the logit is checked as one of the logit, whatever is set by now; its check is not that of a new map."""
+    drawn_until(opened(mapped, **{"gradient.target": "log_probability"}), lambda: report_of(mapped) is not None)
+    cases, bench = components.cache.workbench().cases, components.cache.workbench()
+    held = cases.load(mapped.id)
+    assert check_of(held, map_of(held, "gradient norm", "scorer")) is not None
+    other = bench.using(Settings().apply(["gradient.target=log_probability"]))
+    again = other.analyse(mapped.id, TOKEN_MAP, MapRows(model="scorer", method="gradient norm"))
+    assert check_of(again, map_of(again, "gradient norm", "scorer")) is None
 
 
 def test_a_cancelled_check_waits_for_its_button(mapped):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.settings_panel import TITLES, said
+from components.settings_panel import OF_A_CORPUS, TITLES, said
 from engine.core.settings import BEST_SENTENCE, PAPERS, all_settings
 
 
@@ -18,6 +21,7 @@ def panel() -> None:
     st.json(chosen_workbench().settings.to_dict())
 
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 PANEL = "panel_retrieval_reasoning_refinement_selection"
 STAGES = ("retrieval", "reasoning", "refinement", "selection")
 
@@ -55,6 +59,18 @@ def test_every_setting_of_a_stage_has_a_field_with_its_default_and_the_papers_va
         assert len([c for c in captions if c.startswith("default: ")]) == len(drawn)
         assert ("default: 30 · paper: 30 (IV-A; Table I)" in captions) == (stage == "retrieval")
     assert set(TITLES) == {s.stage for s in all_settings()}
+
+
+def test_every_setting_has_a_field_on_some_page():
+    """The stages that pages draw a panel of; how a corpus is cut and embedded is set where it is made."""
+    sources = [path.read_text() for room in ("pages", "components") for path in (ROOT / room).rglob("*.py")]
+    calls = [node for text in sources for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    panels = [call.args for call in calls if getattr(call.func, "id", "") == "settings_panel"]
+    drawn = {stage.value for stages in panels for stage in stages if isinstance(stage, ast.Constant)}
+    corpora = (ROOT / "pages/ask/corpora.py").read_text()
+    paths = [s.path for s in all_settings() if s.stage not in drawn or s.path in OF_A_CORPUS]
+    assert paths == ["chunking.method", "chunking.words", "chunking.overlap", "retrieval.embedder"]
+    assert all(f'"{path}"' in corpora for path in paths)
 
 
 def test_what_stands_in_the_fields_is_what_a_run_is_given(app):

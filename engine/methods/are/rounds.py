@@ -99,8 +99,9 @@ def one_round(
 
 
 def _open(record: FactRecord, number: int, settings: Verification) -> bool:
-    """Is the fact still to be worked on in this round."""
-    return number == 0 or (settings.re_retrieval and record.outcome in ("unsettled", "contradicted", "no evidence"))
+    """Is the fact still to be worked on in this round; one that is contradicted is, for an edit."""
+    again = ("unsettled", "no evidence", *(("contradicted",) if settings.edit else ()))
+    return number == 0 or (settings.re_retrieval and record.outcome in again)
 
 
 def _queries(
@@ -198,8 +199,8 @@ def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Fac
             outcome = "edited" if iteration.edit else "contradicted"
     elif record.iterations:
         outcome = record.outcome  # nothing new was found: what stood before stands
-    if outcome == "unsettled" and record.outcome == "contradicted":
-        outcome = "contradicted"
+    if record.outcome == "contradicted" and (outcome == "unsettled" or _weaker(check, record)):
+        outcome, iteration = "contradicted", replace(iteration, decided=None)  # the earlier passage decides
     by_case = _supported(iteration, lambda one: one.source == "case")
     by_corpus = _supported(iteration, lambda one: one.source == "corpus" or one.in_corpus)
     return replace(
@@ -209,6 +210,12 @@ def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Fac
         supported_by_case=_either(record.supported_by_case, by_case),
         supported_by_corpus=_either(record.supported_by_corpus, by_corpus),
     )
+
+
+def _weaker(check: Check | None, record: FactRecord) -> bool:
+    """Is a supportive verdict unsure where the contradiction before it was not."""
+    sure = record.ruling is not None and not record.ruling.unsure
+    return check is not None and check.ruling.verdict == "supportive" and check.ruling.unsure and sure
 
 
 def _supported(iteration: Iteration, wanted: Callable[[Evidence], bool]) -> bool | None:

@@ -164,7 +164,7 @@ class Iteration(Value, frozen=True):
     """One round on a fact: what was searched, considered and checked, which check decided, and an edit if any.
 
     `considered` comes in the order of similarity, case and corpus apart; `decided` is the place in `checks` (None:
-    nothing was found).
+    nothing was found, or an earlier contradiction stands).
     """
 
     queries: tuple[str, ...]

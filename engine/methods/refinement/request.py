@@ -19,7 +19,7 @@ from engine.methods import signals
 from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
 from engine.methods.refinement.costs import metered
 from engine.methods.refinement.values import Cost, Gate, Refinement, Signals
-from engine.methods.subject import answer_for, banner, markers_stamped
+from engine.methods.subject import answer_for, banner, occlusion_stamped
 from engine.models.embedder import load_embedder
 from engine.models.protocols import LanguageModel, Writer, require
 
@@ -188,7 +188,7 @@ def stamp_for(request: Request, decoding: Decoding) -> Stamp:
         "read": [
             (n, p.start - case.passages[n - 1].start, p.end - case.passages[n - 1].start) for n, p in request.read
         ],
-        **markers_stamped(request.settings),
+        **occlusion_stamped(request.settings),
     }
     # As the library gives it back: JSON knows lists, no tuples.
     return changed(stamp, settings=msgspec.json.decode(msgspec.json.encode({**stamp.settings, **own})))

@@ -54,7 +54,9 @@ def test_as_many_worked_examples_as_the_settings_ask_for():
         assert all(s.text == s.text.strip() and "[" in s.text for s in shots[1::2])
         assert prompt.numbers == (1, 2)
         assert prompt.segments[1 + 2 * count].kind == "passage"
-    assert build_prompt(QUESTION, (), Prompting(demonstrations=2)) == build_prompt(QUESTION, ())
+    recalled = build_prompt(QUESTION, (), Prompting(demonstrations=2))  # ARE, A.1: examples from memory, none cites
+    assert [s.role for s in recalled.segments] == ["system", *["user", "assistant"] * 2, "user"]
+    assert "[" not in recalled.text and not recalled.numbers
     assert build_prompt(QUESTION, passages(2), Prompting(demonstrations=2), ()) == build_prompt(QUESTION, passages(2))
 
 

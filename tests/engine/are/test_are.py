@@ -21,8 +21,9 @@ from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
 from engine.methods.are.values import AreRecord, Check, Ruling
 from engine.models.embedder import ScriptedEmbedder
+from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedWriter
-from tests.engine.are.scripted import WordVerifier
+from tests.engine.are.scripted import WordVerifier, judged
 from tests.stopping import before_the_stop, stop_at
 
 ANSWER = "The bridge opened in 1932 and it cost 5 million. Whales sing loudly."
@@ -74,6 +75,24 @@ def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_d
     assert revised(ANSWER, record.edits, {mend.id, deletion.id}) == "The bridge opened in 1934 and it cost 5 million."
     half = run("The bridge cost 5 million and whales sing loudly.")
     assert all(edit.new for edit in half.edits)
+
+
+class Doubting(WordVerifier):
+    """Contradicts with the first passage and supports with any other, not surely."""
+
+    def judge(self, pairs, watch=None):
+        unsure = Judged("supportive", {"supportive": 0.5, "editing_required": 0.3, "irrelevant": 0.2})
+        return [judged("editing_required") if text == GIVEN[0] else unsure for _, text in pairs]
+
+
+def test_an_unsure_passage_of_a_later_round_does_not_undo_a_sure_contradiction():
+    fact, bare = "The bridge opened in 1932.", Verification(keep=1, names_and_numbers=False, anchored=False)
+    (record,) = run(fact, tools=Tools(Doubting()), settings=replace(bare, closest=False)).facts
+    assert [len(done.checks) for done in record.iterations] == [1, 1, 1]
+    assert (record.outcome, record.evidence.text) == ("contradicted", GIVEN[0])
+    # Without edits there is nothing to search for again (ARE, 4.3: irrelevant facts alone are).
+    (once,) = run(fact, tools=Tools(Doubting()), settings=replace(bare, edit=False)).facts
+    assert (once.outcome, len(once.iterations)) == ("contradicted", 1)
 
 
 class AlwaysContradicting(WordVerifier):

@@ -20,7 +20,7 @@ from tests.engine.are.scripted import WordVerifier
 
 def test_every_example_is_read_by_its_own_parser():
     shipped = examples()
-    three = ("clauses", "facts", "verdict", "edit", "check_questions", "yes_no_questions")
+    three = ("answer_from_memory", "clauses", "facts", "verdict", "edit", "check_questions", "yes_no_questions")
     assert {name: len(rows) for name, rows in shipped.items()} == {
         **dict.fromkeys(three, 3),
         **dict.fromkeys(("sub_questions", "principle"), 2),

@@ -219,6 +219,10 @@ def test_a_paper_sets_everything_that_it_gives_and_what_follows_it_comes_after()
     for name, paper in PAPERS.items():
         as_given = Settings().as_paper(name)
         assert {path: as_given.value(path) for path in paper.gives} == {p: g.value for p, g in paper.gives.items()}
+    elsewhere = ["refinement.ranked_by=occlusion", "refinement.trigger=concentration", "paper=refinement"]
+    second = Settings().apply(elsewhere)
+    assert (second.refinement.ranked_by, second.refinement.trigger) == ("input x gradient", "auto")
+    assert second.occlusion.count_citation_markers  # the paper's first ten tokens are any tokens
     with pytest.raises(InputError, match="attr-rag, refinement, raise, are"):
         Settings().apply(["paper=dpr"])
 

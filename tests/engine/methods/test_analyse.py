@@ -6,7 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from engine.analyses.attribution import Spans
+from engine.analyses.claims import PeerOptions
 from engine.analyses.faithfulness import TELLING, Rankings, measured, report_by, rows_ahead
+from engine.analyses.kind import ByModel
 from engine.analyses.registry import kind_named, runnable
 from engine.analyses.token_map import MapRows
 from engine.core.errors import AttributionError, Cancelled, InputError
@@ -41,6 +43,17 @@ def test_each_level_of_sources_is_an_analysis_of_its_own(bench):
         case = bench.analyse(case_id, method, kind_named(method).options(model="scorer"))
     counts = {analysis.kind: len(analysis.stored()["sources"]) for analysis in case.analyses}
     assert counts == {"occlusion": 3, "occlusion of chunk sets": 3, "occlusion of sentences": 4}
+
+
+def test_every_setting_that_a_result_depends_on_is_in_its_stamp(bench):
+    bench, case_id = (
+        bench.using(Settings().apply(["verification.passages=4", "selection.floor=largest"])),
+        audited(bench),
+    )
+    bench.analyse(case_id, "baselines of ARE", PeerOptions(methods=("drqa",)))
+    peers, again = bench.analyse(case_id, "occlusion-regenerate", ByModel(model="scorer")).analyses
+    assert (peers.stamp.settings["verification"]["passages"], peers.stamp.settings["mode"]) == (4, "hybrid")
+    assert (again.stamp.settings["floor"], again.stamp.settings["seed"]) == ("largest", 1337)
 
 
 def test_a_stopped_run_is_kept_once_and_never_over_a_whole_one(bench):

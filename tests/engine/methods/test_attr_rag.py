@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from components.attr_rag import why_table
+from components.attr_rag import _alpha, why_table
 from engine.analyses.attr_rag import KIND
 from engine.answer.citations import annotate
 from engine.answer.write import prompting
@@ -13,7 +13,7 @@ from engine.cases.review import Review
 from engine.core.errors import AttributionError
 from engine.core.settings import Decoding, Prompting, Selection
 from engine.core.values import Analysis, Answer, ChunkSet, Hit, Passage
-from engine.methods.attr_rag import answers_needed, attr_rag, scored_by, with_drops
+from engine.methods.attr_rag import WHY, answers_needed, attr_rag, scored_by, with_drops
 from engine.methods.baselines import against_reference, rag_baselines, winners
 from engine.methods.regeneration import alphas, regenerate
 from engine.methods.subject import answer_for, banner
@@ -281,15 +281,18 @@ def test_page_and_report_say_for_every_set_why_and_what_other_rules_would_have_k
     assert [r.split(":")[0] for r in reasons] == ["Dropped", "Kept", "Dropped", "Dropped"]
     case = replace(full_case(), chunk_sets=SETS)
     analysis = Analysis(id="attr-rag", kind="attr-rag", stamp=case.stamp, result=found.to_dict())
-    (table,) = [
-        b
-        for b in KIND.blocks(case, KIND.read(analysis), Review())
-        if getattr(b, "columns", ())[1:2] == ("With the floor",)
-    ]
-    assert [row[1].text for row in table.rows] == list(reasons)
-    assert [[cell.text for cell in row[2:]] for row in table.rows] == [
-        ["kept" if j in rule else "dropped" for rule in (found.selection.without_floor, found.selection.by_paper)]
-        for j in range(4)
-    ]
+    (table,) = [b for b in KIND.blocks(case, KIND.read(analysis), Review()) if getattr(b, "columns", ()) == WHY]
+    assert [tuple(cell.text for cell in row[1:]) for row in table.rows] == [found.selection.why(j) for j in range(4)]
     drawn = why_table(found)
     assert all(reason in drawn for reason in reasons) and drawn.count("<tr>") == 5
+
+
+def test_what_a_metric_chose_without_a_floor_is_bold_also_under_it():
+    def write(question, passages):
+        lost = any(p in PLACEBOS for p in passages)
+        return Answer(text="Nobody can say." if lost else " ".join(p.document for p in passages))
+
+    free = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none"))
+    chosen = next(j for j, by in enumerate(free.selection.chosen_by) if "jaccard" in by)
+    assert free.regeneration.alphas["jaccard"][chosen] <= free.regeneration.floors["jaccard"]
+    assert "<b>" in _alpha(free, "jaccard", chosen)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.attribution import placebos_for, subject
+from engine.analyses.attribution import placebos_for, settings_of, subject
 from engine.analyses.faithfulness import rows_needed
 from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
 from engine.analyses.occlusion import sources_of, top_passages
@@ -16,14 +16,14 @@ from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError, CannotDo
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, AuditRecord, Case, ChunkSet, Details, Stamp
-from engine.methods import registry
+from engine.methods import hierarchy, registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import agreement
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.gates import gradient_rows
 from tests.analysing import analysed, growing
 from tests.stopping import before_the_stop, stop_at
-from tests.tiny import tiny_model
+from tests.tiny import save_tiny, tiny_model
 
 PASSAGES = ("The kiln of Ostrel is painted green.", "The kiln of Maren holds forty litres.", "Ostrel lies north.")
 ANSWER = "The kiln is green. [cite_1] It lies north. [cite_3]"
@@ -157,8 +157,15 @@ def test_maps_by_other_methods_stand_beside_it_in_a_case(model):
     assert set(methods_run(held, model.name)) == {"input x gradient", "value-weighted attention"}
 
 
+def test_the_proxy_of_a_hierarchy_is_in_its_stamp_and_used_again(model, tmp_path):
+    save_tiny(tmp_path / "proxy")
+    settings = Settings().apply([f"occlusion.proxy={tmp_path / 'proxy'}"])
+    stamp = analysed(make_case(), hierarchy.METHOD, model, settings).stamp
+    assert settings_of(stamp).occlusion.proxy == str(tmp_path / "proxy")
+
+
 def test_flags_need_the_rows_of_the_first_content_tokens(model):
-    settings = Settings().gradient
+    settings = Settings()
     whole = mapped(model)
     assert flags_of(whole, {1: False}, settings) is None and concentration_of(whole, settings) is None
     wanted = rows_for_flags(whole, settings)
@@ -307,3 +314,5 @@ def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(mo
     rows = gradient_rows(model, prompt, answer, asked.apply(["gradient.first_tokens=99"]))
     assert list(rows.details.tokens) == list(range(len(answer.tokens)))
     assert rows.scores[0] == pytest.approx(table)
+    many = asked.apply(["gradient.first_tokens=99"])
+    assert rows_for_flags(TokenMap.from_dict(drawn.result), many).tokens == rows.details.tokens

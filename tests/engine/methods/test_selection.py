@@ -98,6 +98,28 @@ def test_every_set_says_why_it_was_kept_or_dropped_and_what_the_paper_would_have
     closed = select(same_in_all((0.2, 0.4, 0.38)), dict.fromkeys(METRICS, 0.5))
     assert closed.reasons[0] == "Kept: no metric chose a set, and it is among the first 1 in re-rank order."
     assert (closed.without_floor, closed.by_paper) == ((1,), (1,))
+    assert closed.reasons_without_floor == (
+        "Dropped: 0 of 6 metrics choose it, 3 are needed.",
+        "Kept: it has the most votes (6 of 6 metrics).",
+        "Dropped by the limit of 1 sets: 6 of 6 metrics choose it, 3 are needed.",
+    )
+    assert closed.why(1) == (
+        "Dropped: an unrelated passage changes the answer as much.",
+        "Kept: it has the most votes (6 of 6 metrics).",
+        "kept",
+    )
+    assert [result.why(j)[1:] for j in (0, 4)] == [("the same", "kept"), ("the same", "dropped")]
+
+
+def test_two_sets_with_as_many_votes_say_what_decided():
+    """By hand, read literally: each is the top of three metrics, and neither is near a lower neighbour in any."""
+    alphas = {m: (0.5, 0.3, 0.1) if i < 3 else (0.3, 0.6, 0.1) for i, m in enumerate(METRICS)}
+    found = select(alphas, NO_FLOOR, Selection(expansion="neighbour", max_share=1.0))
+    assert (found.votes, found.primary, found.chosen) == ((3, 3, 0), 1, (1,))
+    assert found.reasons[:2] == (
+        "Dropped: it loses a tie in votes by its mean or rank; 0 of 6 metrics choose it, 3 are needed.",
+        "Kept: it has the most votes (3 of 6 metrics) and wins a tie by its mean or rank.",
+    )
 
 
 def test_by_the_paper_three_metrics_are_needed_whatever_the_setting():
