@@ -140,7 +140,6 @@ def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[
     task = Task(case.question, case.answer.text, sources, tools, settings.verification)
     used = {
         "verification": settings.verification.to_dict(),
-        "demonstrations": settings.prompting.demonstrations,
         "mode": settings.retrieval.mode,
         "judge": tools.judge.name if tools.judge else "",
     }

@@ -90,7 +90,7 @@ class Prompting(Value, frozen=True):
     # Probability of "yes" to "do the passages answer this question?". Off by default: the embedded model's doubt says
     # nothing (bench/RESULTS.md).
     refuse_under: Annotated[float, about("Refuse below this probability", "0: never", ge=0.0, le=1.0)] = 0.0
-    # Before the passages of an answer; for an answer from memory and for ARE's models at most 3.
+    # Before the passages of an answer; for an answer from memory at most 3.
     demonstrations: Annotated[int, about("Worked examples in a prompt", "examples", ge=0)] = 0
 
 
