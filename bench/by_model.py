@@ -1,6 +1,6 @@
-"""Compare a language model with the rules at splitting and editing: python -m bench.by_model --data DIR [--write].
+"""Compare a language model with the rules at splitting and editing.
 
-    python -m bench.by_model --data DIR [--model qwen2.5-coder-1.5b] [--dtype bfloat16] [--n 100] [--write]
+    python -m bench.by_model --data DIR [--model NAME] [--dtype bfloat16] [--n 100] [--edits 100] [--write]
 
 Facts: PropSegmEnt's test part and the bank drafts' sentences, best-token F1 against the gold facts. Edits: VitaminC's
 claims with a corrected one, SARI; the model is asked for every claim, then only for those that the verifier calls
@@ -107,6 +107,11 @@ def _read(path: Path) -> list[Row]:
 
 def report(model: str, split_by: Sequence[Row], edited: Sequence[Row]) -> str:
     """The section of the results page."""
+    edits = [
+        "\nEdits of VitaminC's contradicted claims.\n",
+        "| edits by | claims | SARI | exact |\n|---|---|---|---|",
+        *(f"| {row['who']} | {row['n']} | {row['sari']:.1f} | {row['exact']:.2f} |" for row in edited),
+    ]
     return "\n".join(
         [
             f"## A language model against the rules\n\n{conditions(models=model)}\n",
@@ -118,9 +123,7 @@ def report(model: str, split_by: Sequence[Row], edited: Sequence[Row]) -> str:
                 f" {row['count_error']:.2f} |"
                 for row in split_by
             ),
-            "\nEdits of VitaminC's contradicted claims.\n",
-            "| edits by | claims | SARI | exact |\n|---|---|---|---|",
-            *(f"| {row['who']} | {row['n']} | {row['sari']:.1f} | {row['exact']:.2f} |" for row in edited),
+            *(edits if edited else ()),
         ]
     )
 
@@ -131,11 +134,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
     parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--n", type=int, default=100, help="sentences of PropSegmEnt")
+    parser.add_argument("--edits", type=int, default=100, help="claims to edit; 0: none")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     model = load_writer(asked.model, asked.dtype, "cpu")
-    split_by, edited = splitting(asked.data, model, asked.n), editing(asked.data, model, asked.n)
+    split_by = splitting(asked.data, model, asked.n)
+    edited = editing(asked.data, model, asked.edits) if asked.edits else []
     if asked.write:
         write_section("by_model", report(asked.model, split_by, edited))
 
