@@ -24,10 +24,11 @@ class Meter:
 def metered(model: Any) -> Iterator[Meter]:
     """Count forwards and token positions of `model` and seconds inside the block.
 
-    Known for local weights and a model with its own count, not for a served one.
+    Known for a model that torch runs and one with its own count, not for a served one or where llama.cpp writes.
     """
     meter, start = Meter(), time.perf_counter()
-    countable = hasattr(getattr(model, "module", model), "register_forward_pre_hook") or hasattr(model, "forwards")
+    hooked = hasattr(getattr(model, "module", model), "register_forward_pre_hook")
+    countable = (hooked or hasattr(model, "forwards")) and getattr(model, "llama_cpp", None) is None
     counter: AbstractContextManager[ForwardCount | None] = count_forwards(model) if countable else nullcontext()
     count: ForwardCount | None = None
     try:
