@@ -217,23 +217,23 @@ def relevance(sources: Sources, rng: random.Random) -> Example:
 
 
 JOBS: dict[Job, float] = {
-    answer: 30,
-    answerable: 20,
-    verdict: 12,
-    edit: 5,
-    clauses: 6,
-    facts: 8,
-    expansion: 4,
-    sub_questions: 3,
-    logical_query: 2,
+    answer: 17,
+    answerable: 29,
+    verdict: 18,
+    edit: 3,
+    clauses: 4,
+    facts: 5,
+    expansion: 2,
+    sub_questions: 2,
+    logical_query: 1,
     hypothetical: 1,
     principle: 1,
-    sub_answer: 2,
-    final_answer: 3,
-    critique: 3,
-    revision: 3,
-    pair: 4,
-    relevance: 4,
+    sub_answer: 1,
+    final_answer: 2,
+    critique: 2,
+    revision: 2,
+    pair: 6,
+    relevance: 6,
 }
 
 

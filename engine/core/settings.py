@@ -87,8 +87,8 @@ class Prompting(Value, frozen=True):
     """How a question and passages become a prompt."""
 
     citations: Annotated[Literal["garage", "alce"], about("Citation style", "garage: [cite_N], alce: [N]")] = "garage"
-    # Probability of "yes" to "do the passages answer this question?". Off by default: the embedded model's doubt says
-    # nothing (bench/RESULTS.md).
+    # Probability of "yes" to "do the passages answer this question?". Off by default, since long contexts and other
+    # writers are not measured; at 0.5 the embedded model refuses most questions without an answer (bench/RESULTS.md).
     refuse_under: Annotated[float, about("Refuse below this probability", "0: never", ge=0.0, le=1.0)] = 0.0
     # Before the passages of an answer; for an answer from memory at most 3.
     demonstrations: Annotated[int, about("Worked examples in a prompt", "examples", ge=0)] = 0
