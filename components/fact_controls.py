@@ -64,7 +64,7 @@ def _decomposer() -> str:
         key="facts_decomposer",
         accept_new_options=True,
         format_func=visible,
-        help="The rules take no time. A larger model's facts are better, and take about ten seconds per sentence on two"
+        help="The rules take no time. A larger model's facts are better, and take about 20 seconds per sentence on two"
         " cores. Or type a language model's name.",
     )
 
