@@ -1,8 +1,9 @@
-"""RAISE's threshold T on the primer: python -m bench.steps [--write].
+"""RAISE's threshold T: python -m bench.steps [--calibrate] [--write].
 
 Gold recall of the top 10 of each labelled sub-question before and after T: as published, as included for the primer,
 and as calibrated on the sub-questions as written. RAISE and its baselines with a model are the study `step-by-step`.
-Runs in its own data folder; `--write` puts the section into bench/RESULTS.md.
+`--calibrate` first takes the T of each sample corpus anew, from logical queries by the embedded model, and stores it
+for the engine. Runs in its own data folder; `--write` puts the section into bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -12,30 +13,52 @@ import os
 import tempfile
 from collections.abc import Iterable
 
+import msgspec
+
 from bench.results import conditions, write_section
 from engine.analyses.steps import finder
 from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none
+from engine.core.values import Passage
 from engine.corpus.collection import Collection
-from engine.corpus.samples import SAMPLES
+from engine.corpus.samples import SAMPLES, Sample
+from engine.corpus.worlds import load_world
 from engine.methods.raise_.threshold import (
     PRIMER,
+    SHIPPED,
     LabelledQuestion,
+    Threshold,
     calibrate,
     labelled_pairs,
-    primer,
+    logical_query,
     recall,
+    shipped,
     threshold_for,
 )
 from engine.methods.raise_.values import similarity
 from engine.models.embedder import load_embedder
+from engine.models.registry import load_writer
 
 
-def collection() -> Collection:
-    """The primer, ingested as on a first start."""
-    made = Collection.create(PRIMER, load_embedder())
-    made.ingest(next(sample.documents for sample in SAMPLES if sample.name == PRIMER))
+def collection(sample: Sample) -> Collection:
+    """The corpus, ingested as on a first start."""
+    made = Collection.create(sample.name, load_embedder())
+    made.ingest(sample.documents)
     return made
+
+
+def labelled(corpus: Collection) -> list[tuple[str, Passage]]:
+    """The labelled sub-questions of a sample corpus with their gold passages."""
+    questions = load_world(corpus.name).questions
+    return labelled_pairs([LabelledQuestion.from_dict(question.to_dict()) for question in questions], corpus)
+
+
+def calibrated(corpus: Collection) -> Threshold:
+    """T from logical queries by the embedded model."""
+    writer, settings = load_writer("embedded"), Settings()
+    write, find = logical_query(writer, settings.decoding), finder(corpus, settings.reasoning.k)
+    own = {"embedder": corpus.embedder.name, "corpus": corpus.name, "writer": "the embedded model"}
+    return calibrate(labelled(corpus), write, find, **own)
 
 
 def mean(values: Iterable[float | None]) -> str:
@@ -50,8 +73,7 @@ def mean(values: Iterable[float | None]) -> str:
 
 def thresholds(corpus: Collection) -> list[str]:
     """Gold recall of labelled sub-questions before and after T, for T as published and as recalibrated."""
-    labelled = [LabelledQuestion.from_dict(question.to_dict()) for question in primer().questions]
-    pairs = labelled_pairs(labelled, corpus)
+    pairs = labelled(corpus)
     find, passages = finder(corpus, Settings().reasoning.k), corpus.snapshot().passages
     own = calibrate(pairs, str, find, embedder=corpus.embedder.name, corpus=PRIMER, writer="nobody")
     built_in = threshold_for(corpus.embedder.name, PRIMER).value
@@ -82,10 +104,17 @@ def main() -> None:
     """Measure, print, and save with --write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
+    parser.add_argument("--calibrate", action="store_true", help="take the T of each sample corpus anew")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GROUNDWORK_HOME"] = folder
-        lines = ["## T on the science primer", "", conditions(), "", *thresholds(collection())]
+        corpora = {sample.name: collection(sample) for sample in SAMPLES}
+        if given.calibrate:
+            SHIPPED.write_bytes(
+                msgspec.json.format(msgspec.json.encode([calibrated(c) for c in corpora.values()]), indent=1)
+            )
+            shipped.cache_clear()
+        lines = ["## T on the science primer", "", conditions(), "", *thresholds(corpora[PRIMER])]
     print("\n".join(lines))
     if given.write:
         write_section("steps", "\n".join(lines))

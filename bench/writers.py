@@ -1,9 +1,10 @@
 """Measure each writer on real questions: python -m bench.writers --data DIR [--models NAMES] [--n 200] [--write].
 
 Held-out questions, greedy decoding. XQuAD over its whole corpus with the default retrieval: whether the answer
-contains the gold string and cites the gold paragraph. The same with one to three paragraphs given. Unanswerable: the
-corpus without the gold paragraph. Each job on held-out text: whether the reply is parsed and correct. Replies are
-written in batches of 16, in which a near tie between two tokens can fall otherwise than alone.
+contains the gold string and cites the gold paragraph. The same with one to three paragraphs given. Refusals: the same
+questions with and without the gold paragraph, after held-out NQ, where the threshold is chosen. Each job on held-out
+text: whether the reply is parsed and correct; a closed question also after a reason. Replies are written in batches of
+16, in which a near tie between two tokens can fall otherwise than alone.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
@@ -30,13 +33,13 @@ from engine.answer.prompt import build_prompt
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import OPTIONS, answerable, quoting
 from engine.core.settings import Prompting, Reader, Retrieval
-from engine.core.values import Answer, Passage
+from engine.core.values import Answer, Passage, Prompt
 from engine.corpus.collection import Collection
 from engine.methods.are.decompose import parse_clauses, parse_facts
 from engine.methods.are.edit import parse_edit
 from engine.methods.raise_.steps import parse
 from engine.methods.raise_.values import parse_choice
-from engine.models.closed import by_likelihood
+from engine.models.closed import after, by_likelihood, closed
 from engine.models.embedder import load_embedder
 from engine.models.registry import load_writer
 from engine.models.replies import lines as lines_of
@@ -44,7 +47,8 @@ from engine.models.reranker import load_reranker
 from training.adapter_data import load_sources
 from training.adapter_jobs import JOBS, LEVELS, VERDICTS, Example, answer
 
-MOST = 160  # tokens of a reply
+MOST, REASON = 160, 60  # tokens of a reply, of a reason
+WHOLE = 6  # sentences that the check before an answer gets where the writer gets whole passages
 
 
 @dataclass(frozen=True)
@@ -158,29 +162,48 @@ def rows(data: Path, names: Sequence[str], n: int, sentences: int | None, of_job
         yield from answered(model, name, "XQuAD, corpus", [shortened(a, most) for a in corpus], tests)
         yield from answered(model, name, "XQuAD, 1 to 3 paragraphs", [shortened(a, most) for a in paragraphs], tests)
         if of_job and name != "reader":
-            yield from doubts(data, model, name, n)
+            yield from doubts(data, model, name, n, corpus, most or WHOLE)
             yield from jobs(data, model, name, of_job)
 
 
-def unanswerable(data: Path, n: int) -> Iterator[tuple[str, list[Passage], bool]]:
-    """Held-out questions with the six best sentences, half of them without the passage that answers."""
+Doubted = tuple[str, Sequence[Passage], bool]  # a question, its passages, whether they answer it
+
+
+def natural_doubts(data: Path, n: int, most: int) -> Iterator[Doubted]:
+    """`n` held-out questions with the best sentences, half of them without the passage that answers."""
     sources, rng = load_sources(data, held_out=True), random.Random(3)
     asked = [q for q in sources.questions if q.short]
     for number in range(n):
-        question = rng.choice(asked)
-        yield question.text, sources.context(question, rng, 6, answered=number % 2 == 0), number % 2 == 0
+        question, answered = rng.choice(asked), number % 2 == 0
+        yield question.text, sources.context(question, rng, most, answered=answered), answered
 
 
-def doubts(data: Path, model: Any, name: str, n: int) -> Iterator[Row]:
-    """How often the check before an answer refuses, by whether the passages answer, and how well it tells them."""
-    start, likely = time.perf_counter(), {True: [], False: []}
-    for question, context, yes in unanswerable(data, n):
-        likely[yes].append(answerable(model, question, context).probabilities["yes"])
-    seconds = time.perf_counter() - start
-    refused = {yes: sum(value < 0.5 for value in values) for yes, values in likely.items()}
-    print(f"AUROC {roc_auc_score([1] * (n // 2) + [0] * (n // 2), likely[True] + likely[False]):.3f}", flush=True)
-    yield Row(name, "held-out NQ, answer in the passages: refused", refused[True], n // 2, seconds / 2)
-    yield Row(name, "held-out NQ, answer not in the passages: refused", refused[False], n // 2, seconds / 2)
+def corpus_doubts(asked: Sequence[Asked], most: int) -> Iterator[Doubted]:
+    """Each question with the best sentences of what the corpus gave, and again without the gold paragraph."""
+    for one in asked:
+        without = replace(one, passages=tuple(p for p in one.passages if p.document != one.document))
+        if 0 < len(without.passages) < len(one.passages):
+            yield one.question, shortened(one, most).passages, True
+            yield one.question, shortened(without, most).passages, False
+
+
+def doubts(data: Path, model: Any, name: str, n: int, corpus: Sequence[Asked], most: int) -> Iterator[Row]:
+    """How often the check before an answer refuses, by whether the passages answer.
+
+    At 0.5, and below the probability under which a tenth of the answerable questions of held-out NQ lie.
+    """
+    under = 0.5, 0.0
+    for what, asked in (("held-out NQ", natural_doubts(data, n, most)), ("XQuAD, corpus", corpus_doubts(corpus, most))):
+        start, likely = time.perf_counter(), {True: [], False: []}
+        for question, context, answers in asked:
+            likely[answers].append(answerable(model, question, context).probabilities["yes"])
+        seconds = (time.perf_counter() - start) / 2
+        under = (0.5, under[1] or float(np.quantile(likely[True], 0.1)))
+        auroc = roc_auc_score([1] * len(likely[True]) + [0] * len(likely[False]), likely[True] + likely[False])
+        for threshold, (answers, values) in product(under, likely.items()):
+            told = "answer" if answers else f"do not answer (AUROC {auroc:.3f})"
+            refused = sum(value < threshold for value in values)
+            yield Row(name, f"{what}, passages {told}: refused under {threshold:.2f}", refused, len(values), seconds)
 
 
 def parsed(example: Example, reply: str) -> tuple[bool, bool]:
@@ -231,6 +254,23 @@ def jobs(data: Path, model: Any, name: str, n: int) -> Iterator[Row]:
         seconds = time.perf_counter() - start
         yield Row(name, f"{what}: parsed", sum(read for read, _ in found), n, seconds)
         yield Row(name, f"{what}: as wanted", sum(same for _, same in found), n, seconds)
+        if what in CLOSED:
+            yield after_reasons(model, name, examples, CLOSED[what])
+
+
+def after_reasons(model: Any, name: str, examples: Sequence[Example], options: Sequence[str]) -> Row:
+    """The closed question asked as the next turn after a reason that the model has written."""
+    start = time.perf_counter()
+    stems = [Prompt(segments=example.prompt.segments[:-1]) for example in examples]  # without the options
+    asked = [closed(stem, options, "reason_first") for stem in stems]
+    reasons = [reply.strip().partition("\n")[0] for reply in replies(model, asked, REASON)]
+    chosen = [
+        by_likelihood(model, after(prompt, reason, options), options).option
+        for prompt, reason in zip(asked, reasons, strict=True)
+    ]
+    right = sum(option == example.reply for option, example in zip(chosen, examples, strict=True))
+    what = f"{examples[0].job}, after a reason: as wanted"
+    return Row(name, what, right, len(examples), time.perf_counter() - start)
 
 
 HEAD = "| writer | measured | share (95% interval) | n | seconds each |\n| --- | --- | --- | --- | --- |"
