@@ -2,9 +2,9 @@
 
 Held-out questions, greedy decoding. XQuAD over its whole corpus with the default retrieval: whether the answer
 contains the gold string and cites the gold paragraph. The same with one to three paragraphs given. Refusals: the same
-questions with and without the gold paragraph, after held-out NQ, where the threshold is chosen. Each job on held-out
-text: whether the reply is parsed and correct; a closed question also after a reason. Replies are written in batches of
-16, in which a near tie between two tokens can fall otherwise than alone.
+questions with and without the gold paragraph, and held-out NQ; a threshold is chosen on half of each. Each job on
+held-out text: whether the reply is parsed and correct; a closed question also after a reason. Replies are written in
+batches of 16, in which a near tie between two tokens can fall otherwise than alone.
 """
 
 from __future__ import annotations
@@ -190,20 +190,22 @@ def corpus_doubts(asked: Sequence[Asked], most: int) -> Iterator[Doubted]:
 def doubts(data: Path, model: Any, name: str, n: int, corpus: Sequence[Asked], most: int) -> Iterator[Row]:
     """How often the check before an answer refuses, by whether the passages answer.
 
-    At 0.5, and below the probability under which a tenth of the answerable questions of held-out NQ lie.
+    At 0.5 over all, and in the second half under the probability that a twentieth of the first half's answerable
+    questions lie under.
     """
-    under = 0.5, 0.0
     for what, asked in (("held-out NQ", natural_doubts(data, n, most)), ("XQuAD, corpus", corpus_doubts(corpus, most))):
         start, likely = time.perf_counter(), {True: [], False: []}
         for question, context, answers in asked:
             likely[answers].append(answerable(model, question, context).probabilities["yes"])
         seconds = (time.perf_counter() - start) / 2
-        under = (0.5, under[1] or float(np.quantile(likely[True], 0.1)))
-        auroc = roc_auc_score([1] * len(likely[True]) + [0] * len(likely[False]), likely[True] + likely[False])
-        for threshold, (answers, values) in product(under, likely.items()):
+        gold = [1] * len(likely[True]) + [0] * len(likely[False])
+        auroc = roc_auc_score(gold, likely[True] + likely[False])
+        under = float(np.quantile(likely[True][::2], 0.05))
+        for (threshold, begin, step), answers in product(((0.5, 0, 1), (under, 1, 2)), likely):
             told = "answer" if answers else f"do not answer (AUROC {auroc:.3f})"
-            refused = sum(value < threshold for value in values)
-            yield Row(name, f"{what}, passages {told}: refused under {threshold:.2f}", refused, len(values), seconds)
+            held = likely[answers][begin::step]
+            refused = sum(value < threshold for value in held)
+            yield Row(name, f"{what}, passages {told}: refused under {threshold:.2f}", refused, len(held), seconds)
 
 
 def parsed(example: Example, reply: str) -> tuple[bool, bool]:
