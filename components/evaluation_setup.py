@@ -163,6 +163,6 @@ def _say_cost(planned: Plan, cost: Estimate) -> None:
         column.metric(label, f"{value:,}", border=True)
     st.caption("Upper bounds, estimated from a few examples per method.")
     for what, count in planned.left_out.items():
-        st.warning(plain(f"{counted(count, 'example')} left out: no {what}."))
+        st.warning(plain(f"Left out: {counted(count, 'example')} without {what}."))
     for line in planned.off:
         st.info(plain(line))

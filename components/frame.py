@@ -22,21 +22,21 @@ from engine.corpus.samples import FIRST_CASE
 EXAMPLES = {
     AUDITED: (
         "Open the audited example",
-        "An answer with planted errors: checked, edited and signed off. Adds the case to your library.",
+        "An answer with planted errors: checked, edited and signed off. Adds all four examples to your library.",
     ),
     EXAMPLE: (
         "Open the worked example",
-        "One question with every analysis already run. Adds the case to your library.",
+        "One question with every analysis already run. Adds all four examples to your library.",
     ),
     SOLVED: (
         "Open the solved example",
-        "A physics problem that a larger model solved step by step, with what each step read. Adds the case to your "
-        "library.",
+        "A physics problem that a larger model solved step by step, with what each step read. Adds all four "
+        "examples to your library.",
     ),
     SELF_REFINED: (
         "Open a second pass that fails",
-        "A larger model criticizes its own supported answer and adds claims that no passage bears out. Adds the case "
-        "to your library.",
+        "A larger model criticizes its own supported answer and adds claims that no passage bears out. Adds all "
+        "four examples to your library.",
     ),
 }
 RECENT = 30  # cases offered by the picker; the Cases page has them all

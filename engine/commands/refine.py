@@ -136,7 +136,7 @@ def judge(file: TextIO, name: str) -> None:
 @click.command()
 @file_argument
 def advise(file: TextIO) -> None:
-    """Advise whether an answer is worth a second pass: noise proxies, a difficulty, the decision tree's branch.
+    """Advise whether an answer is worth a second pass: signs of noise, a difficulty, the decision tree's branch.
 
     Example: python -m engine advise cases.jsonl
     """

@@ -76,9 +76,9 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
 @file_argument
 @verifier_option
 def check(file: TextIO, verifier: str) -> None:
-    """Does the evidence bear out the claim: supportive, editing_required, irrelevant, or unparsed.
+    """Check a claim against its evidence: supportive, editing_required, irrelevant or unparsed.
 
-    `relevance` is the probability that the evidence bears on the claim, for or against it, regardless of the verdict.
+    `relevance`, from 0 to 1, says how far the evidence concerns the claim, for or against it.
 
     Example: python -m engine check claims.jsonl
     """

@@ -47,7 +47,7 @@ def save_json(path: Path, value: Any, what: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, msgspec.json.format(msgspec.json.encode(value), indent=1))
     except OSError as error:
-        raise StorageError(f"{what} cannot be saved in {path} ({first_line(error)}). Free space.") from error
+        raise StorageError(f"{what} cannot be saved in {path} ({first_line(error)}). Free some space.") from error
 
 
 def place_folder(draft: Path, target: Path) -> None:

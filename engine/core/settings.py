@@ -126,8 +126,8 @@ class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps
 
     target: Annotated[Literal["logit", "log_probability"], about("Target of the gradient")] = "logit"
     first_tokens: Annotated[int, about("Content tokens a flag considers", "tokens", ge=1)] = 10
-    used_top: Annotated[int, about("Top passages that count as used", "passages", ge=1)] = 3
-    share: Annotated[float, about("Share of tokens that must use it", "share", ge=0.0, le=1.0)] = 0.3
+    used_top: Annotated[int, about("Top passages that count as high", "passages", ge=1)] = 3
+    share: Annotated[float, about("Share of tokens on which it must be high", "share", ge=0.0, le=1.0)] = 0.3
     # 1.5 for five passages or fewer, which the paper chose after seeing its data.
     ratio: Annotated[
         float,

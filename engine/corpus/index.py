@@ -283,7 +283,7 @@ def _building(folder: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise CorpusLocked(
-            f"Another process is building the search index of {folder.name!r}. Search continues without it, exactly."
+            f"Another process is building the search index of {folder.name!r}. Search works without it and is exact."
         ) from error
     try:
         yield

@@ -191,7 +191,7 @@ def check_readable(header: Header, path: Path) -> None:
 
     if header.architecture not in GGUF_SUPPORTED_ARCHITECTURES:
         raise ModelError(
-            f"{path} has the architecture {header.architecture or 'of no name'}, which transformers cannot read from "
+            f"{path} has the architecture {header.architecture or '(unnamed)'}, which transformers cannot read from "
             "GGUF. Give the model's Hugging Face folder, or serve it and give openai:MODEL@BASE_URL."
         )
     kinds = {tensor.quantization for tensor in header.tensors}

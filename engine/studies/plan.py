@@ -103,8 +103,7 @@ def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:
     for need, what in study.uses.items():
         without = sum(bool(lacks(example, (need,))) for example in examples)
         if without:
-            bare = need.removeprefix("a ").removeprefix("an ").removeprefix("the ")
-            said.append(f"{what}: off for {without} of {len(examples)} examples without {bare}.")
+            said.append(f"{what}: off for the {without} of {len(examples)} examples without {need}.")
     return tuple(said)
 
 

@@ -31,6 +31,7 @@ from engine.core.values import Case
 from engine.methods.are.tools import LANGUAGE_MODEL
 from engine.methods.are.values import AreRecord
 from engine.methods.used_supports import UsedSupports
+from engine.models.registry import SERVED, source_of
 from engine.report.drawings import drawn_facts
 
 
@@ -48,9 +49,11 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
         if st.button("Check the answer" if record is None else "Check again", key="start_facts", type="primary"):
             begin(case, FACTS, options, name, settings=settings)
             st.rerun()
+        served = source_of(asked.decomposer).startswith(SERVED)
+        may_send = asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) or served
         st.caption(
             workbench().using(settings).cost(case, FACTS, options) + f"{'' if record is None else last_took(record)}."
-            f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
+            f"{'' if may_send else ' Nothing is sent anywhere.'}"
         )
     if running is not None:
         say_problem(running)

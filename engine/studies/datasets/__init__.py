@@ -83,8 +83,9 @@ def detect(path: Path) -> str:
         if layout.recognises(first):
             return name
     strange = ", ".join(sorted(set(first) - own.FIELDS)[:5])
+    wrong = f"unknown {strange}" if strange else "without question"
     raise RecordError(
-        f"{path.name}: the first record's fields match no known layout (own layout: not {strange or 'question'})."
+        f"{path.name}: the first record's fields match no known layout (own layout: {wrong})."
         f" Correct it, or choose a layout: {', '.join(LAYOUTS)}."
     )
 
