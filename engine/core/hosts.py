@@ -20,10 +20,12 @@ class Host(Value, frozen=True):
 def hosts() -> tuple[Host, ...]:
     """The hosts that the environment names; none of them is asked before somebody does what `when` says."""
     hub = "" if is_offline() else os.environ.get("HF_ENDPOINT") or HUB
+    cluster = os.environ.get("RAY_ADDRESS", "")
     named = (
         (hub, "a Hugging Face id is given for a model: its files are downloaded"),
         (os.environ.get("GROUNDWORK_CHROMA"), "a corpus is searched or changed: vectors and passage ids"),
         (os.environ.get("OPENAI_BASE_URL"), "a model is named openai:MODEL: question, passages and drafts"),
+        (cluster and f"ray://{cluster.removeprefix('ray://')}", "a run is started --on ray: cases, settings, texts"),
     )
     return tuple(Host(address=bare_address(address), when=when) for address, when in named if address)
 

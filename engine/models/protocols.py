@@ -108,7 +108,7 @@ class Judged:
 
 @runtime_checkable
 class Entailment(Protocol):
-    """Does evidence bear out a claim: the three classes of ARE (3.3)."""
+    """Does evidence bear out a claim: the three classes of ARE (4.3)."""
 
     name: str
 

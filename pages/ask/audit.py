@@ -30,7 +30,8 @@ def result(case: Case) -> None:
 doors("audit")
 heading(
     "Audit an answer",
-    "Do the sources bear out every sentence? Paste an answer from any system. Nothing leaves this machine.",
+    "Do the sources bear out every sentence? Paste an answer from any system. Nothing leaves this machine unless you "
+    "name a server.",
     "verifier",
     "support",
     "facts",

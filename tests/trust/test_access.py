@@ -150,7 +150,7 @@ def test_a_login_that_is_not_set_up_says_so():
 
 
 def test_by_default_no_host_is_named(monkeypatch):
-    for name in ("GROUNDWORK_CHROMA", "OPENAI_BASE_URL", "HF_ENDPOINT"):
+    for name in ("GROUNDWORK_CHROMA", "OPENAI_BASE_URL", "HF_ENDPOINT", "RAY_ADDRESS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert hosts() == ()
@@ -159,7 +159,9 @@ def test_by_default_no_host_is_named(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("GROUNDWORK_CHROMA", f"http://user:{KEY}@chroma.example:8000")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
-    assert [host.address for host in hosts()] == ["http://chroma.example:8000", "https://models.example"]
+    monkeypatch.setenv("RAY_ADDRESS", "head.example:6379")
+    addresses = [host.address for host in hosts()]
+    assert addresses == ["http://chroma.example:8000", "https://models.example", "ray://head.example:6379"]
     assert KEY not in str(hosts())
 
 

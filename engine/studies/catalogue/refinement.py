@@ -269,7 +269,7 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     return Estimate(
         calls=calls,
         forwards=2 + flagged,
-        backwards=settings.gradient.first_tokens if flagged else 0,
+        backwards=settings.gradient.first_tokens + 1 if flagged else 0,  # and the answer's own row
         judged=judged,
         tokens=calls * (read + 2 * limit) + judged * (read + 3 * limit),
     )
