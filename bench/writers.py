@@ -31,8 +31,8 @@ from engine.answer.citations import annotate
 from engine.answer.context import find_context
 from engine.answer.prompt import build_prompt
 from engine.answer.quoting_reader import best_sentences
-from engine.answer.write import OPTIONS, answerable, quoting
-from engine.core.settings import Prompting, Reader, Retrieval
+from engine.answer.write import OPTIONS, answered, quoting
+from engine.core.settings import REFUSE, Prompting, Reader, Retrieval
 from engine.core.values import Answer, Passage, Prompt
 from engine.corpus.collection import Collection
 from engine.methods.are.decompose import parse_clauses, parse_facts
@@ -140,7 +140,7 @@ def answers(model: Any, asked: Sequence[Asked]) -> list[Answer]:
     return [annotate(answer, len(one.passages)) for answer, one in zip(written, asked, strict=True)]
 
 
-def answered(
+def asked_rows(
     model: Any, name: str, what: str, asked: Sequence[Asked], tests: dict[str, Callable[[Answer, Asked], bool]]
 ) -> list[Row]:
     """The rows of one writer on some questions."""
@@ -159,8 +159,8 @@ def rows(data: Path, names: Sequence[str], n: int, sentences: int | None, of_job
     for name in names:
         model, most = loaded(name, dtype), Retrieval(sentences=sentences).sentences_for(name)
         tests = {"contains the gold string": contains, "cites the gold paragraph": cites}
-        yield from answered(model, name, "XQuAD, corpus", [shortened(a, most) for a in corpus], tests)
-        yield from answered(model, name, "XQuAD, 1 to 3 paragraphs", [shortened(a, most) for a in paragraphs], tests)
+        yield from asked_rows(model, name, "XQuAD, corpus", [shortened(a, most) for a in corpus], tests)
+        yield from asked_rows(model, name, "XQuAD, 1 to 3 paragraphs", [shortened(a, most) for a in paragraphs], tests)
         if of_job and name != "reader":
             yield from doubts(data, model, name, n, corpus, most or WHOLE)
             yield from jobs(data, model, name, of_job)
@@ -188,20 +188,20 @@ def corpus_doubts(asked: Sequence[Asked], most: int) -> Iterator[Doubted]:
 
 
 def doubts(data: Path, model: Any, name: str, n: int, corpus: Sequence[Asked], most: int) -> Iterator[Row]:
-    """How often the check before an answer refuses, by whether the passages answer.
+    """How often the check before an answer (`prompting.refuse_under`) refuses, by whether the passages answer.
 
-    At 0.5 over all, and in the second half under the probability that a twentieth of the first half's answerable
-    questions lie under.
+    At the embedded model's threshold over all, and in the second half under the probability that a twentieth of the
+    first half's answerable questions lie under.
     """
     for what, asked in (("held-out NQ", natural_doubts(data, n, most)), ("XQuAD, corpus", corpus_doubts(corpus, most))):
         start, likely = time.perf_counter(), {True: [], False: []}
         for question, context, answers in asked:
-            likely[answers].append(answerable(model, question, context).probabilities["yes"])
+            likely[answers].append(answered(model, load_embedder(), question, context))
         seconds = (time.perf_counter() - start) / 2
         gold = [1] * len(likely[True]) + [0] * len(likely[False])
         auroc = roc_auc_score(gold, likely[True] + likely[False])
         under = float(np.quantile(likely[True][::2], 0.05))
-        for (threshold, begin, step), answers in product(((0.5, 0, 1), (under, 1, 2)), likely):
+        for (threshold, begin, step), answers in product(((REFUSE, 0, 1), (under, 1, 2)), likely):
             told = "answer" if answers else f"do not answer (AUROC {auroc:.3f})"
             held = likely[answers][begin::step]
             refused = sum(value < threshold for value in held)

@@ -215,7 +215,8 @@ class Workbench:
     def _refusing(self, write: Write, model: str) -> Write:
         """`write`, with the question whether the passages answer asked first where the settings want it."""
         how = self.settings.prompting
-        return refusing(write, self.scorer(model), how, how.refuse_under) if how.refuse_under else write
+        under = how.refuse_under_for(model)
+        return refusing(write, self.scorer(model), self.embedder, how, under) if under else write
 
     def _shortened(self, question: str, context: Context, steps: Steps, model: str) -> Context:
         """The context with the best sentences in place of whole passages, for a writer that is given those."""
@@ -357,4 +358,7 @@ class Growing:
         analyses = self.case.analyses
         if written.reading is not None:
             analyses = (*analyses, Analysis(id="reading", kind="reading", stamp=stamp, result=written.reading))
-        return self.change(answer=written.answer, prompt=written.prompt, stamp=stamp, analyses=analyses)
+        answerable = stamp.settings.get("answerable", self.case.answerable)  # asked of the writer, too
+        return self.change(
+            answer=written.answer, prompt=written.prompt, stamp=stamp, analyses=analyses, answerable=answerable
+        )

@@ -14,6 +14,7 @@ from typing import Protocol
 from msgspec.structs import replace as changed
 
 from engine.answer.citations import annotate
+from engine.answer.in_documents import answered_probability, together
 from engine.answer.prompt import REFUSAL, build_prompt, passage_segments, stamp_of
 from engine.answer.quoting_reader import QuotingReader, Reading
 from engine.core.files import package_versions
@@ -106,8 +107,16 @@ def quoting(embedder: Embedder, settings: Reader) -> Write:
     return write
 
 
-def refusing(write: Write, model: LanguageModel, how: Prompting, threshold: float) -> Write:
-    """`write`, but only where the model's probability that the passages answer reaches `threshold`; else a refusal.
+def answered(
+    model: LanguageModel, embedder: Embedder, question: str, passages: Sequence[Passage], watch: Watch | None = None
+) -> float:
+    """The probability that the passages answer, by the writer and by the closest sentence (`in_documents`)."""
+    by_writer = answerable(model, question, passages, watch).probabilities["yes"]
+    return together(by_writer, answered_probability(question, passages, embedder))
+
+
+def refusing(write: Write, model: LanguageModel, embedder: Embedder, how: Prompting, threshold: float) -> Write:
+    """`write`, but only where the probability that the passages answer reaches `threshold`; else a refusal.
 
     The probability goes into the stamp's settings as `answerable`.
     """
@@ -115,7 +124,7 @@ def refusing(write: Write, model: LanguageModel, how: Prompting, threshold: floa
     def written(
         question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
     ) -> Written:
-        likely = answerable(model, question, passages, watch).probabilities["yes"]
+        likely = answered(model, embedder, question, passages, watch)
         if likely >= threshold:
             done = write(question, passages, on_text, watch)
         else:

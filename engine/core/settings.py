@@ -28,6 +28,7 @@ def about(label: str, unit: str = "", *, ge: float | None = None, le: float | No
 BEST_SENTENCE = "best-sentence"  # the name of best-sentence similarity among the re-rankers
 SMALL_WRITER = 1  # sentence; measured best (bench/RESULTS.md): among two it picks the wrong one too often
 GROWTH = 2.0  # times A's tokens
+REFUSE = 0.2  # of XQuAD questions refuses 0.08 that the corpus answers and 0.84 that it does not (bench/RESULTS.md)
 
 
 class Chunking(Value, frozen=True):
@@ -87,11 +88,19 @@ class Prompting(Value, frozen=True):
     """How a question and passages become a prompt."""
 
     citations: Annotated[Literal["garage", "alce"], about("Citation style", "garage: [cite_N], alce: [N]")] = "garage"
-    # Probability of "yes" to "do the passages answer this question?". Off by default, since long contexts and other
-    # writers are not measured; at 0.5 the embedded model refuses most questions without an answer (bench/RESULTS.md).
-    refuse_under: Annotated[float, about("Refuse below this probability", "0: never", ge=0.0, le=1.0)] = 0.0
+    # Probability that the passages answer, by the writer and by the closest sentence (`answered` of answer/write.py).
+    # None: REFUSE for the embedded model, 0 for any other, which is not measured.
+    refuse_under: Annotated[
+        Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] | None, about("Refuse below this probability", "0: never")
+    ] = None
     # Before the passages of an answer; for an answer from memory at most 3.
     demonstrations: Annotated[int, about("Worked examples in a prompt", "examples", ge=0)] = 0
+
+    def refuse_under_for(self, model: str) -> float:
+        """The probability below which that writer's answer in Ask is a refusal; 0: it always answers."""
+        if self.refuse_under is not None:
+            return self.refuse_under
+        return REFUSE if model == EMBEDDED else 0.0
 
 
 class Occlusion(Value, frozen=True):

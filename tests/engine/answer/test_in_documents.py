@@ -52,3 +52,11 @@ def test_a_doubt_announces_an_answer_only_where_there_is_one(refused):
     answer = Answer(text="x", refused=refused)
     case = Case(id="c", question="Who?", passages=(), answer=answer, stamp=Stamp(model="m"), answerable=0.05)
     assert ("The answer below" in doubted(case, Retrieval())) == (not refused)
+    assert "what the writer would say" not in doubted(case, Retrieval())
+
+
+def test_a_refusal_by_the_check_says_how_to_see_the_answer():
+    asked = Stamp(model="m", settings={"answerable": 0.05})
+    answer = Answer(text="x", refused=True)
+    case = Case(id="c", question="Who?", passages=(), answer=answer, stamp=asked, answerable=0.05)
+    assert "Set *Refuse below this probability* to 0" in doubted(case, Retrieval())
