@@ -10,6 +10,7 @@ shape is published as a JSON Schema: `docs/case-file.schema.json`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import cleandoc
 from itertools import chain
 from typing import Literal
 
@@ -112,6 +113,9 @@ def json_schema(results: Mapping[str, type[Value]]) -> Json:
     described = msgspec.json.schema_components((CaseFile,))[1]
     for name in named.keys() - described.keys():
         named[name].pop("description", None)  # what a result means stands in docs/methods
+    for shape in named.values():
+        if "description" in shape:
+            shape["description"] = cleandoc(shape["description"])  # Python 3.13 dedents docstrings, 3.11 does not
     named["Analysis"]["allOf"] = [
         {"if": {"properties": {"kind": {"const": kind}}}, "then": {"properties": {"result": of[result]}}}
         for kind, result in results.items()

@@ -32,9 +32,7 @@ FEWEST = 20  # gold passages found; one in so many may lie under T, so that 95% 
 DPR = 0.84
 MINILM = 0.24  # the lowest of the sample corpora's
 SHIPPED = Path(__file__).with_name("thresholds.json")
-OF_SAMPLES = (
-    "calibrated here, the lowest T of the sample corpora (0.24 to 0.38, logical queries by the embedded model)"
-)
+OF_SAMPLES = "calibrated here, the lowest T of the sample corpora (0.24 to 0.38, logical queries by the embedded model)"
 
 
 class Threshold(Value, frozen=True):
