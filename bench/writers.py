@@ -3,8 +3,9 @@
 Held-out questions, greedy decoding. XQuAD over its whole corpus with the default retrieval: whether the answer
 contains the gold string and cites the gold paragraph. The same with one to three paragraphs given. Refusals: the same
 questions with and without the gold paragraph, and held-out NQ; a threshold is chosen on half of each. Each job on
-held-out text: whether the reply is parsed and correct; a closed question also after a reason. Replies are written in
-batches of 16, in which a near tie between two tokens can fall otherwise than alone.
+held-out text: whether the reply is parsed and correct; a closed question also after a reason, jobs of ARE also after
+worked examples. Replies are written in batches of 16, in which a near tie between two tokens can fall otherwise than
+alone.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from engine.answer.context import find_context
 from engine.answer.prompt import build_prompt
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import OPTIONS, answered, quoting
-from engine.core.settings import REFUSE, Prompting, Reader, Retrieval
+from engine.core.settings import REFUSE, Prompting, Reader, Retrieval, Verification
 from engine.core.values import Answer, Passage, Prompt
 from engine.corpus.collection import Collection
 from engine.methods.are.decompose import parse_clauses, parse_facts
@@ -44,6 +45,7 @@ from engine.models.embedder import load_embedder
 from engine.models.registry import load_writer
 from engine.models.replies import lines as lines_of
 from engine.models.reranker import load_reranker
+from engine.prompts import with_examples
 from training.adapter_data import load_sources
 from training.adapter_jobs import JOBS, LEVELS, VERDICTS, Example, answer
 
@@ -232,6 +234,7 @@ def parsed(example: Example, reply: str) -> tuple[bool, bool]:
     return bool(reply.strip()), reply.strip() == example.reply
 
 
+SHOWN = ("clauses", "facts", "edit", "expand")  # jobs of ARE with worked examples
 CLOSED = {
     "answerable": OPTIONS,
     "verdict": tuple(VERDICTS.values()),
@@ -258,6 +261,19 @@ def jobs(data: Path, model: Any, name: str, n: int) -> Iterator[Row]:
         yield Row(name, f"{what}: as wanted", sum(same for _, same in found), n, seconds)
         if what in CLOSED:
             yield after_reasons(model, name, examples, CLOSED[what])
+        if what in SHOWN:
+            yield from with_worked(model, name, examples)
+
+
+def with_worked(model: Any, name: str, examples: Sequence[Example]) -> Iterator[Row]:
+    """An open job of ARE after the worked examples that the engine shows by default."""
+    start, what, shown = time.perf_counter(), examples[0].job, Verification().demonstrations
+    said = replies(model, [with_examples(what, example.prompt, shown) for example in examples], MOST)
+    found = [parsed(example, reply) for example, reply in zip(examples, said, strict=True)]
+    seconds = time.perf_counter() - start
+    told = f"{what}, {shown} worked examples"
+    yield Row(name, f"{told}: parsed", sum(read for read, _ in found), len(found), seconds)
+    yield Row(name, f"{told}: as wanted", sum(same for _, same in found), len(found), seconds)
 
 
 def after_reasons(model: Any, name: str, examples: Sequence[Example], options: Sequence[str]) -> Row:
