@@ -47,9 +47,9 @@ def ask_for(
     left, right = st.columns([1, 7 if done else 3], vertical_alignment="center")
     again = f"{label}. {lead}".strip()
     look = {"label": "Run again", "type": "tertiary", "help": again} if done else {"label": label, "type": "primary"}
-    if left.button(**look, key=f"start_{name}_{key}", width="content" if done else "stretch"):
-        begin(case, kind, options, name, label, settings)
-        st.rerun()
+    # A callback, since a run that ends may draw the page anew before it comes to this button.
+    look |= {"on_click": begin, "args": (case, kind, options, name, label, settings)}
+    left.button(**look, key=f"start_{name}_{key}", width="content" if done else "stretch")
     right.caption(plain(cost[:1].upper() + cost[1:]))
     if run is not None:
         say_problem(run)

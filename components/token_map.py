@@ -7,7 +7,7 @@ call. A click on another asks for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -42,27 +42,31 @@ def _component() -> Any:
     )
 
 
-def heat_map(data: dict[str, Any], *, key: str) -> dict[str, int] | None:
+def heat_map(data: dict[str, Any], *, key: str, ask: Callable[[dict[str, int]], None] | None = None) -> None:
     """Draw the answer and pieces of text in the colour of their scores; see `token_map_data` for what `data` holds.
 
-    A sentence or passage that is clicked is selected. Returns the row that was just asked for and is not there:
+    A sentence or passage that is clicked is selected; `ask` takes the row that is clicked and is not there:
     {"sentence": index} or {"token": index}.
     """
-    colours = [NEGATIVE, POSITIVE, SEQUENTIAL]
-    whole = {**data, "colours": colours, "strength": STRENGTH}
-    drawn = _component()(data=whole, key=key, on_asked_change=_listen, on_selected_change=partial(_select, key))
-    asked: dict[str, int] | None = drawn.asked
-    return asked
+    whole = {**data, "colours": [NEGATIVE, POSITIVE, SEQUENTIAL], "strength": STRENGTH}
+    # Callbacks: a finished run may draw the page anew before it comes to the map, and a click would be lost.
+    own = {"on_selected_change": partial(_select, key), "on_asked_change": partial(_ask, key, ask)}
+    _component()(data=whole, key=key, **own)
 
 
 def _select(key: str) -> None:
-    """Select what was clicked before anything is drawn: a finished run may draw the page anew before the map."""
-    chosen: Any = state.value_of(key)
-    state.select(**{name: int(number) for name, number in chosen["selected"].items()})
+    state.select(**_clicked(key, "selected"))
 
 
-def _listen() -> None:
-    """Streamlit hands out a trigger's value only where something listens."""
+def _ask(key: str, ask: Callable[[dict[str, int]], None] | None) -> None:
+    if ask is not None:
+        ask(_clicked(key, "asked"))
+
+
+def _clicked(key: str, event: str) -> dict[str, int]:
+    """What the component told with that event."""
+    told: Any = state.value_of(key)
+    return {name: int(number) for name, number in told[event].items()}
 
 
 def token_map(
@@ -73,8 +77,9 @@ def token_map(
     chosen: Mapping[str, int] | None = None,
     beside: Attribution | None = None,
     check: RankingCheck | None = None,
-) -> MapRows | None:
-    """Draw the map, opened on the row `chosen`; return the row that was clicked and has to be computed.
+    ask: Callable[[MapRows], None] | None = None,
+) -> None:
+    """Draw the map, opened on the row `chosen`; `ask` takes a row that is clicked and has to be computed.
 
     `beside` is an occlusion of the same passages, told under each; `check` is told at the legend.
     """
@@ -83,11 +88,13 @@ def token_map(
         "beside": occluded(found, beside) if beside else None,
         "check": badge(check),
     }
-    asked = heat_map(data, key=key)
-    if not asked:
-        return None
-    sentences, tokens = ((asked[name],) if name in asked else () for name in ("sentence", "token"))
-    return MapRows(model=found.model, method=found.method, sentences=sentences, tokens=tokens)
+
+    def rows(asked: dict[str, int]) -> None:
+        sentences, tokens = ((asked[name],) if name in asked else () for name in ("sentence", "token"))
+        if ask is not None:
+            ask(MapRows(model=found.model, method=found.method, sentences=sentences, tokens=tokens))
+
+    heat_map(data, key=key, ask=rows)
 
 
 def occluded(found: TokenMap, beside: Attribution) -> list[list[str] | None]:

@@ -91,11 +91,12 @@ def draw_map(case: Case, result: TokenMap, beside: Attribution | None, check: Ra
     """The map; a click on a row that is not there begins its computation."""
     sentence = state.selected_sentence(len(case.answer.sentences))
     chosen = state.row_of(name) or ({"sentence": sentence - 1} if sentence else {})
-    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=chosen, beside=beside, check=check)
-    if asked is not None:
+
+    def ask(asked: MapRows) -> None:
         state.keep_row(name, asked.target())
         begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
-        st.rerun()
+
+    token_map(result, case, key=f"token_map_{case.id}", chosen=chosen, beside=beside, check=check, ask=ask)
 
 
 def _choose_map(case: Case, model: str) -> str:
