@@ -73,6 +73,8 @@ def _wait_for_samples() -> None:
 
 
 def _case_picker() -> None:
+    if (linked := state.open_case_id() or "") in EXAMPLES and not workbench().cases.has(linked):
+        take_in(workbench().cases, linked)
     rows = workbench().cases.rows(limit=RECENT)
     current = state.open_case_id(FIRST_CASE if workbench().cases.has(FIRST_CASE) else None)
     labels = _labels(rows)

@@ -63,6 +63,7 @@ class Postings:
         self._words, self._most = words, most
         self._texts, self._adds, self._starts = (parts[name] for name in ("indices", "data", "indptr"))
         self.size = int(parts["num_docs"])
+        self._spare: list[Floats] = []  # sums of zeros, one for each search that ran beside others
 
     @classmethod
     def of(cls, texts: list[str]) -> Postings:
@@ -110,19 +111,29 @@ class Postings:
         asked = self._asked(question)
         words = sorted(asked, key=lambda word: -self._most[word])
         left = [*np.cumsum(self._most[words][::-1], dtype=float)[::-1].tolist(), 0.0]  # what the words from each on add
-        sums, floor, taken = np.zeros(self.size, dtype=np.float32), 0.0, 0
+        sums = self._spare.pop() if self._spare else np.zeros(self.size, dtype=np.float32)
+        floor, lowest, touched = 0.0, 0.0, []
         leaders: Places = np.zeros(0, dtype=np.intp)
-        while taken < len(words) and left[taken] + _ROUNDING >= floor:
-            texts, adds = self._part(words[taken])
+        for word, adding in zip(words, left, strict=False):
+            if adding + _ROUNDING < floor:
+                break
+            texts, adds = self._part(word)
             raised = sums[texts] + adds
             sums[texts] = raised
-            taken += 1
-            leaders = np.union1d(leaders, texts[best_rows(raised, count)])
-            leaders = leaders[best_rows(sums[leaders], count)]
+            touched.append(texts)
+            if len(ahead := np.flatnonzero(raised >= lowest)):
+                leaders = np.union1d(leaders, texts[ahead[best_rows(raised[ahead], count)]])
+                leaders = leaders[best_rows(sums[leaders], count)]
             if len(leaders) == count:  # scored in full: the sooner the floor is high, the fewer texts are looked at
+                lowest = float(sums[leaders].min())
                 floor = max(floor, float(self._sums(asked, leaders).min()))
-        rows: Places = np.flatnonzero(sums >= max(floor - left[taken] - _ROUNDING, float(np.finfo(np.float32).tiny)))
+        taken = len(touched)
+        least = max(floor - left[taken] - _ROUNDING, float(np.finfo(np.float32).tiny))
+        rows: Places = np.unique(np.concatenate([leaders[:0], *(texts[sums[texts] >= least] for texts in touched)]))
         reached = sums[rows]
+        for texts in touched:
+            sums[texts] = 0
+        self._spare.append(sums)
         for number in range(taken, len(words)):
             reached += self._adds_to(words[number], rows)
             still = reached >= floor - left[number + 1] - _ROUNDING
