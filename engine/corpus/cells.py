@@ -22,17 +22,16 @@ from engine.models.protocols import Floats
 
 Places = NDArray[np.intp]
 FILES = ("centres.npy", "starts.npy", "rows.npy", "bytes.npy", "signs.npy")
-SHARE = 0.2  # of the rows have their signs read
+SHARE = 0.1  # of the rows have their signs read
 _LEAST = 20_000  # rows whose signs are read
 KEPT = 0.01  # of the rows have their bytes read
 _KEPT_LEAST, _KEPT_MOST = 2_000, 30_000
-_CENTRES, _ROWS_A_CENTRE = 1_024, 40  # at most so many cells, each of at least so many rows
+_CENTRES, _ROWS_A_CENTRE = 4_096, 12  # at most so many cells, each of at least so many rows
 _ROUNDS = 8  # of k-means
 _AT_ONCE = 4_096  # rows read and written at a time
 _LET_GO = 8 * _AT_ONCE  # rows written between two times of letting go of what is mapped
 _BLOCK = 1_024  # rows of bytes turned into numbers at a time, so that they stay in the processor's cache
 _WORD = 64  # signs in a number
-_SUMMED = 3  # numbers whose counts of bits fit into a byte together
 
 
 class Cells:
@@ -74,16 +73,10 @@ class Cells:
 
     def _unlike(self, parts: list[tuple[int, int]], vector: Floats) -> NDArray[np.uint16]:
         """In how many signs the rows of some cells differ from a vector."""
-        asked = _signs_of(vector[None])[:, 0]
         found = np.zeros(sum(end - start for start, end in parts), dtype=np.uint16)
-        done = 0
-        for start, end in parts:
-            into, done = found[done : done + end - start], done + end - start
-            for first in range(0, len(asked), _SUMMED):
-                counts = np.bitwise_count(self._signs[first, start:end] ^ asked[first])
-                for word in range(first + 1, min(first + _SUMMED, len(asked))):
-                    counts += np.bitwise_count(self._signs[word, start:end] ^ asked[word])
-                into += counts
+        signs = np.concatenate([self._signs[:, start:end] for start, end in parts], axis=1)
+        for word, asked in zip(signs, _signs_of(vector[None])[:, 0], strict=True):
+            found += np.bitwise_count(word ^ asked)
         return found
 
     def _products(self, held: Places, vector: Floats) -> Floats:

@@ -1,0 +1,120 @@
+"""What leave-one-out down a hierarchy finds with a real model: `python -m bench.hierarchy --data DIR --out FILE`.
+
+Questions of NQ with a short answer. The sources are the sentences of the page passage that answers and of the nearest
+others by BM25, whole passages in random order until there are 100. Exact leave-one-out scores all of them; counted is
+how often the hierarchy reports the sentence with the largest drop. FILE keeps a line per answer, so that a second run
+goes on; `--write` writes what it holds to RESULTS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest
+
+from bench.real_answers import holds
+from bench.results import conditions, write_section
+from bench.retrieval import lines
+from engine.answer.prompt import build_prompt
+from engine.core.settings import Occlusion
+from engine.core.text import sentences
+from engine.core.values import AuditRecord
+from engine.methods.hierarchy import hierarchical
+from engine.methods.occlusion import occlusion
+from engine.models.registry import load_writer
+from engine.retrieve.bm25 import Postings
+
+SENTENCES, LEAST = 100, 4  # sources of a question; words of one
+ALL = Occlusion(max_sources=SENTENCES)
+
+
+class Asked(NamedTuple):
+    """A question, its answer, and the sentences."""
+
+    id: str
+    question: str
+    answer: str
+    sources: tuple[str, ...]
+
+
+def asked_of(data: Path, n: int) -> Iterator[Asked]:
+    """`n` questions, drawn with a fixed seed."""
+    rows, rng = lines(data / "nq_gold_passage" / "qa.jsonl"), random.Random(5)
+    texts = [row["passage"] for row in rows]
+    index = Postings.of(texts)
+    known = [place for place, row in enumerate(rows) if holds(row["passage"], row["answers"][0])]
+    for place in rng.sample(known, n):
+        near = [texts[i] for i in index.best(rows[place]["question"], SENTENCES)]
+        cut: list[list[str]] = []
+        for text in dict.fromkeys([texts[place], *near]):
+            cut.append([text[a:b] for a, b in sentences(text) if len(text[a:b].split()) >= LEAST])
+            if sum(map(len, cut)) >= SENTENCES:
+                break
+        cut[-1] = cut[-1][: SENTENCES - sum(map(len, cut[:-1]))]
+        rng.shuffle(cut)
+        sources = tuple(sentence for part in cut for sentence in part)
+        yield Asked(f"NQ {place}", rows[place]["question"], rows[place]["answers"][0], sources)
+
+
+def compared(model: Any, asked: Asked) -> dict[str, Any]:
+    """The exact drops, and which sentences the hierarchy reports with how many rows."""
+    record = AuditRecord(question=asked.question, passages=asked.sources, answer=asked.answer)
+    prompt, answer = build_prompt(asked.question, record.as_passages()), model.encode_answer(asked.answer)
+    exact = occlusion(model, prompt, answer, floors=False, settings=ALL)
+    found = hierarchical(model, prompt, answer)
+    return {
+        "id": asked.id,
+        "drops": np.round(exact.scores[0], 4).tolist(),
+        "kept": [n for (n,) in found.sources],
+        "rows": [exact.forwards, found.forwards],
+        "seconds": [round(exact.seconds, 1), round(found.seconds, 1)],
+    }
+
+
+def table(found: list[dict[str, Any]]) -> list[str]:
+    """How often the hierarchy reports the sentence with the largest exact drop, and at what cost."""
+    rows = [
+        "| answers | top sentence found (95% interval) | n | rows, of exact leave-one-out |",
+        "| --- | --- | --- | --- |",
+    ]
+    for told, least in (("all", -np.inf), ("with a drop of 1 nat or more", 1.0)):
+        own = [one for one in found if max(one["drops"]) >= least]
+        good = sum(int(np.argmax(one["drops"])) + 1 in one["kept"] for one in own)
+        low, high = binomtest(good, len(own)).proportion_ci(method="wilson")
+        cost = np.mean([part / whole for whole, part in (one["rows"] for one in own)])
+        rows.append(f"| {told} | {good / len(own):.2f} ({low:.2f} to {high:.2f}) | {len(own)} | {cost:.2f} |")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--model", default="embedded")
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    if not asked.write:
+        done = {row["id"] for row in lines(asked.out)} if asked.out.exists() else set()
+        model = load_writer(asked.model, asked.dtype)
+        with asked.out.open("a", encoding="utf-8") as file:
+            for one in asked_of(asked.data, asked.n):
+                if one.id not in done:
+                    print(json.dumps(compared(model, one)), file=file, flush=True)
+    found = lines(asked.out)
+    told = f"{SENTENCES} sentences a question, {len(found)} questions of NQ, gold short answers, {asked.dtype}."
+    section = ["## Hierarchical leave-one-out", "", conditions(scorer=asked.model), "", told, "", *table(found)]
+    print(*section, sep="\n")
+    if asked.write:
+        write_section("hierarchy", "\n".join(section))
+
+
+if __name__ == "__main__":
+    main()
