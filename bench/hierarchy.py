@@ -1,4 +1,4 @@
-"""What leave-one-out down a hierarchy finds with a real model: `python -m bench.hierarchy --data DIR --out FILE`.
+"""Leave-one-out down a hierarchy with a real model: `python -m bench.hierarchy --data DIR --out FILE`.
 
 Questions of NQ with a short answer. The sources are the sentences of the page passage that answers and of the nearest
 others by BM25, whole passages in random order until there are 100. Exact leave-one-out scores all of them; counted is
