@@ -25,7 +25,9 @@ from engine.answer.prompt import build_prompt
 from engine.core.settings import Occlusion
 from engine.core.text import sentences
 from engine.core.values import AuditRecord
+from engine.methods.aggregate import passage_attribution
 from engine.methods.hierarchy import hierarchical
+from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.occlusion import occlusion
 from engine.models.registry import load_writer
 from engine.retrieve.bm25 import Postings
@@ -68,10 +70,12 @@ def compared(model: Any, asked: Asked) -> dict[str, Any]:
     prompt, answer = build_prompt(asked.question, record.as_passages()), model.encode_answer(asked.answer)
     exact = occlusion(model, prompt, answer, floors=False, settings=ALL)
     found = hierarchical(model, prompt, answer)
+    norms = passage_attribution(input_x_gradient(model, prompt, answer, form="norm"), model.encode(prompt))
     return {
         "id": asked.id,
         "drops": np.round(exact.scores[0], 4).tolist(),
         "kept": [n for (n,) in found.sources],
+        "norms": [float(f"{score:.4g}") for score in norms.scores[0]],
         "rows": [exact.forwards, found.forwards],
         "seconds": [round(exact.seconds, 1), round(found.seconds, 1)],
     }

@@ -66,8 +66,22 @@ def place_folder(draft: Path, target: Path) -> None:
 def let_go(*mapped: Any) -> None:
     """Where the system can, stop counting the parts of mapped arrays that were touched as memory in use."""
     for array in mapped:
-        if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            array.base.madvise(mmap.MADV_DONTNEED)
+        _advise(array, "MADV_DONTNEED")
+
+
+def scattered(array: Any, rows: Any) -> Any:
+    """A few rows of an array from all over it, copied; of a mapped one their pages alone are read, and let go of."""
+    _advise(array, "MADV_RANDOM")  # the system else reads far more around each row than was asked for
+    found = np.asarray(array[rows])
+    _advise(array, "MADV_NORMAL")
+    let_go(array)
+    return found
+
+
+def _advise(array: Any, advice: str) -> None:
+    """Tell the system how a mapped array is used, where both know the advice."""
+    if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and hasattr(mmap, advice):
+        array.base.madvise(getattr(mmap, advice))
 
 
 def free_disk(folder: Path) -> int:

@@ -22,7 +22,7 @@ from engine.models.protocols import Floats
 
 Places = NDArray[np.intp]
 FILES = ("centres.npy", "starts.npy", "rows.npy", "bytes.npy", "signs.npy")
-SHARE = 0.1  # of the rows have their signs read
+SHARE = 0.08  # of the rows have their signs read
 _LEAST = 20_000  # rows whose signs are read
 KEPT = 0.01  # of the rows have their bytes read
 _KEPT_LEAST, _KEPT_MOST = 2_000, 30_000
@@ -41,9 +41,11 @@ class Cells:
         """Map the files that `build` wrote; raise `OSError` or `ValueError` where they are not as they were."""
         self._centres: Floats = np.load(place / "centres.npy", allow_pickle=False)
         self._starts = np.load(place / "starts.npy", allow_pickle=False)
-        self._order = np.load(place / "rows.npy", mmap_mode="r", allow_pickle=False)
-        self._bytes = np.load(place / "bytes.npy", mmap_mode="r", allow_pickle=False)
-        self._signs = np.load(place / "signs.npy", mmap_mode="r", allow_pickle=False)
+        # As plain arrays: a slice of a mapped one costs as much as the work on it.
+        self._order, self._bytes, self._signs = (
+            np.asarray(np.load(place / name, mmap_mode="r", allow_pickle=False))
+            for name in ("rows.npy", "bytes.npy", "signs.npy")
+        )
         self.size = len(self._order)
         width = self._centres.shape[1]
         whole = len(self._starts) == len(self._centres) + 1 and (np.diff(self._starts) >= 0).all()
@@ -57,9 +59,10 @@ class Cells:
         """About the `count` rows whose vectors have the largest product with `vector`, ascending."""
         parts = self._parts(vector, max(count, int(SHARE * self.size), _LEAST))
         kept = max(count, min(max(int(KEPT * self.size), _KEPT_LEAST), _KEPT_MOST))
-        held = np.concatenate([np.arange(*part) for part in parts])
+        held = np.arange(sum(end - start for start, end in parts))
         if len(held) > kept:
-            held = held[_fewest(self._unlike(parts, vector), kept)]
+            held = _fewest(self._unlike(parts, vector), kept)
+        held = _within(parts, held)
         if len(held) > count:
             held = held[np.argpartition(-self._products(held, vector), count - 1)[:count]]
         return np.sort(self._order[held]).astype(np.intp)
@@ -88,6 +91,19 @@ class Cells:
             np.copyto(block[: len(places)], self._bytes[places])
             found[first : first + len(places)] = block[: len(places)] @ vector
         return found
+
+
+def _within(parts: list[tuple[int, int]], places: Places) -> Places:
+    """Places in parts that are strung together, as places in the whole.
+
+    >>> _within([(10, 12), (30, 33)], np.array([1, 2, 4]))
+    array([11, 30, 32])
+    """
+    starts, ends = np.array(parts, dtype=np.intp).T
+    done = np.cumsum(ends - starts)
+    part = np.searchsorted(done, places, side="right")
+    found: Places = places + ends[part] - done[part]
+    return found
 
 
 def _fewest(counts: NDArray[np.uint16], wanted: int) -> Places:

@@ -29,6 +29,7 @@ Places = NDArray[np.intp]
 _HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False}
 _K1, _B = 1.5, 0.75
 _ROUNDING = 1e-4  # of sums of what words add
+_LOOKED_UP = 4  # texts of a word that are added up in the time in which a text is looked up
 _MOST = "most.npy"  # the most that each word adds to a text
 _PARTS = (("indices", np.int32), ("data", np.float32))
 _COUNT = np.dtype([("text", "<i4"), ("word", "<i4"), ("times", "<i4")])
@@ -63,7 +64,6 @@ class Postings:
         self._words, self._most = words, most
         self._texts, self._adds, self._starts = (parts[name] for name in ("indices", "data", "indptr"))
         self.size = int(parts["num_docs"])
-        self._spare: list[Floats] = []  # sums of zeros, one for each search that ran beside others
 
     @classmethod
     def of(cls, texts: list[str]) -> Postings:
@@ -106,34 +106,32 @@ class Postings:
         """The rows of the `count` best texts, ties in order; where fewer have a word of it, the first ones with them.
 
         Words are taken in the order of how much they can add (Turtle and Flood, 1995). Once those left cannot
-        together lift a text into the `count` best, they are looked up only in texts that are still in question.
+        together lift a text into the `count` best, they are looked up only in texts that are still in question, as
+        soon as these are few next to the texts that hold the word.
         """
         asked = self._asked(question)
         words = sorted(asked, key=lambda word: -self._most[word])
         left = [*np.cumsum(self._most[words][::-1], dtype=float)[::-1].tolist(), 0.0]  # what the words from each on add
-        sums = self._spare.pop() if self._spare else np.zeros(self.size, dtype=np.float32)
-        floor, lowest, touched = 0.0, 0.0, []
+        sums, floor, lowest, taken = np.zeros(self.size, dtype=np.float32), 0.0, 0.0, 0
         leaders: Places = np.zeros(0, dtype=np.intp)
-        for word, adding in zip(words, left, strict=False):
-            if adding + _ROUNDING < floor:
+        while taken < len(words):
+            least = floor - left[taken] - _ROUNDING
+            start, end = self._starts[words[taken] : words[taken] + 2]
+            if least > 0 and _LOOKED_UP * np.count_nonzero(sums >= least) < end - start:
                 break
-            texts, adds = self._part(word)
-            raised = sums[texts] + adds
-            sums[texts] = raised
-            touched.append(texts)
+            texts, adds = self._part(words[taken])
+            places = texts.astype(np.intp)
+            raised = sums[places] + adds
+            sums[places] = raised
+            taken += 1
             if len(ahead := np.flatnonzero(raised >= lowest)):
-                leaders = np.union1d(leaders, texts[ahead[best_rows(raised[ahead], count)]])
+                leaders = np.union1d(leaders, places[ahead[best_rows(raised[ahead], count)]])
                 leaders = leaders[best_rows(sums[leaders], count)]
             if len(leaders) == count:  # scored in full: the sooner the floor is high, the fewer texts are looked at
                 lowest = float(sums[leaders].min())
                 floor = max(floor, float(self._sums(asked, leaders).min()))
-        taken = len(touched)
-        least = max(floor - left[taken] - _ROUNDING, float(np.finfo(np.float32).tiny))
-        rows: Places = np.unique(np.concatenate([leaders[:0], *(texts[sums[texts] >= least] for texts in touched)]))
+        rows: Places = np.flatnonzero(sums >= max(floor - left[taken] - _ROUNDING, float(np.finfo(np.float32).tiny)))
         reached = sums[rows]
-        for texts in touched:
-            sums[texts] = 0
-        self._spare.append(sums)
         for number in range(taken, len(words)):
             reached += self._adds_to(words[number], rows)
             still = reached >= floor - left[number + 1] - _ROUNDING

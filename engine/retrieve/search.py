@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import CorpusLocked, QuestionError, ServerError, StorageError
-from engine.core.files import let_go
+from engine.core.files import scattered
 from engine.core.settings import Retrieval
 from engine.core.values import ChunkSet, Hit
 from engine.corpus import index
@@ -33,6 +33,7 @@ from engine.retrieve.bm25 import best_rows
 
 log = logging.getLogger(__name__)
 POOL = 10  # candidates a wanted passage
+POOL_BY_WORDS = 5  # of these, BM25's best: on real texts the hybrid's ten are the exact ones (bench/scale.py)
 _LEAST = 200  # candidates
 
 
@@ -92,10 +93,8 @@ def _search(
         return _hits(snapshot, rows, _lexical(words, question, rows), how.k)
     rows = candidate_rows(collection, snapshot, vector, how.k)
     if rows is not None and words is not None:
-        rows = np.union1d(rows, words.best(question, len(rows)))
-    dense = np.asarray((snapshot.vectors if rows is None else snapshot.vectors[rows]) @ vector)
-    if rows is not None:
-        let_go(snapshot.vectors)  # the system maps far more around each row than was asked for
+        rows = np.union1d(rows, words.best(question, POOL_BY_WORDS * how.k))
+    dense = np.asarray((snapshot.vectors if rows is None else scattered(snapshot.vectors, rows)) @ vector)
     return _hits(snapshot, rows, {"dense": dense} | _lexical(words, question, rows), how.k)
 
 
