@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import Cancelled, InputError
+from engine.core.files import scattered
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Retrieval
 from engine.core.text import stemmer
@@ -124,6 +125,27 @@ def test_postings_equal_the_librarys_own_index(both, tmp_path, monkeypatch):
             best = index.best(question, count)
             np.testing.assert_allclose(expected[best], np.sort(expected)[::-1][:count], atol=1e-5)
             assert len(set(best.tolist())) == count
+
+
+@pytest.mark.parametrize("looked_up", [0, bm25._LOOKED_UP, 10**9])
+def test_the_best_by_words_are_the_same_whether_words_are_added_up_or_looked_up(monkeypatch, looked_up):
+    monkeypatch.setattr(bm25, "_LOOKED_UP", looked_up)
+    rng = np.random.default_rng(4)
+    drawn = rng.zipf(1.3, size=(2_000, 12)) % 400
+    texts = [" ".join(f"w{number}q" for number in row) for row in drawn]
+    index = bm25.Postings.of(texts)
+    for text, count in product(texts[::100], (1, 10, 200)):
+        scores, best = index.scores(text), index.best(text, count)
+        np.testing.assert_allclose(scores[best], np.sort(scores)[::-1][:count], atol=1e-4)
+
+
+def test_scattered_rows_of_a_mapped_file_are_those_of_the_array(tmp_path):
+    whole = np.arange(3_000, dtype=np.float32).reshape(1_000, 3)
+    np.save(tmp_path / "rows.npy", whole)
+    rows = np.array([0, 7, 512, 999])
+    for array in (whole, np.load(tmp_path / "rows.npy", mmap_mode="r")):
+        np.testing.assert_array_equal(scattered(array, rows), whole[rows])
+        np.testing.assert_array_equal(array, whole)
 
 
 def test_a_word_index_that_cannot_be_written_is_held_in_memory(lowered):
