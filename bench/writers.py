@@ -234,7 +234,7 @@ def parsed(example: Example, reply: str) -> tuple[bool, bool]:
     return bool(reply.strip()), reply.strip() == example.reply
 
 
-SHOWN = ("clauses", "facts", "edit", "expand")  # jobs of ARE with worked examples
+SHOWN = ("clauses", "facts", "edit")  # jobs of ARE with worked examples
 CLOSED = {
     "answerable": OPTIONS,
     "verdict": tuple(VERDICTS.values()),
