@@ -1,9 +1,10 @@
-"""Leave-one-out down a hierarchy with a real model: `python -m bench.hierarchy --data DIR --out FILE`.
+"""Leave-one-out over many sources with a real model: `python -m bench.hierarchy --data DIR --out FILE`.
 
 Questions of NQ with a short answer. The sources are the sentences of the page passage that answers and of the nearest
-others by BM25, whole passages in random order until there are 100. Exact leave-one-out scores all of them; counted is
-how often the hierarchy reports the sentence with the largest drop. FILE keeps a line per answer, so that a second run
-goes on; `--write` writes what it holds to RESULTS.
+others by BM25, whole passages in random order until there are 64. Exact leave-one-out scores all of them; counted is
+how often the sentence with the largest drop is among those that the hierarchy reports, found by masked keys and by
+blocks (a page passage each). FILE keeps a line per answer, so that a second run goes on; `--write` writes what it
+holds to RESULTS.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import random
 from collections.abc import Iterator
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,15 +27,14 @@ from engine.answer.prompt import build_prompt
 from engine.core.settings import Occlusion
 from engine.core.text import sentences
 from engine.core.values import AuditRecord
-from engine.methods.aggregate import passage_attribution
 from engine.methods.hierarchy import hierarchical
-from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.occlusion import occlusion
 from engine.models.registry import load_writer
 from engine.retrieve.bm25 import Postings
 
-SENTENCES, LEAST = 100, 4  # sources of a question; words of one
+SENTENCES, LEAST = 64, 4  # sources of a question; words of one
 ALL = Occlusion(max_sources=SENTENCES)
+WAYS = ("masked keys", "blocks")
 
 
 class Asked(NamedTuple):
@@ -43,6 +44,7 @@ class Asked(NamedTuple):
     question: str
     answer: str
     sources: tuple[str, ...]
+    documents: tuple[tuple[int, ...], ...]  # the numbers of each page passage's sentences
 
 
 def asked_of(data: Path, n: int) -> Iterator[Asked]:
@@ -61,7 +63,9 @@ def asked_of(data: Path, n: int) -> Iterator[Asked]:
         cut[-1] = cut[-1][: SENTENCES - sum(map(len, cut[:-1]))]
         rng.shuffle(cut)
         sources = tuple(sentence for part in cut for sentence in part)
-        yield Asked(f"NQ {place}", rows[place]["question"], rows[place]["answers"][0], sources)
+        numbers = iter(range(1, len(sources) + 1))
+        documents = tuple(tuple(islice(numbers, len(part))) for part in cut)
+        yield Asked(f"NQ {place}", rows[place]["question"], rows[place]["answers"][0], sources, documents)
 
 
 def compared(model: Any, asked: Asked) -> dict[str, Any]:
@@ -69,30 +73,28 @@ def compared(model: Any, asked: Asked) -> dict[str, Any]:
     record = AuditRecord(question=asked.question, passages=asked.sources, answer=asked.answer)
     prompt, answer = build_prompt(asked.question, record.as_passages()), model.encode_answer(asked.answer)
     exact = occlusion(model, prompt, answer, floors=False, settings=ALL)
-    found = hierarchical(model, prompt, answer)
-    norms = passage_attribution(input_x_gradient(model, prompt, answer, form="norm"), model.encode(prompt))
+    ways = {WAYS[0]: None, WAYS[1]: asked.documents}
+    found = {way: hierarchical(model, prompt, answer, documents=blocks) for way, blocks in ways.items()}
     return {
         "id": asked.id,
         "drops": np.round(exact.scores[0], 4).tolist(),
-        "kept": [n for (n,) in found.sources],
-        "norms": [float(f"{score:.4g}") for score in norms.scores[0]],
-        "rows": [exact.forwards, found.forwards],
-        "seconds": [round(exact.seconds, 1), round(found.seconds, 1)],
+        "kept": {way: [n for (n,) in one.sources] for way, one in found.items()},
+        "rows": {"exact": exact.forwards, **{way: one.forwards for way, one in found.items()}},
     }
 
 
 def table(found: list[dict[str, Any]]) -> list[str]:
-    """How often the hierarchy reports the sentence with the largest exact drop, and at what cost."""
+    """How often each way reports the sentence with the largest exact drop, and at what cost."""
     rows = [
-        "| answers | top sentence found (95% interval) | n | rows, of exact leave-one-out |",
-        "| --- | --- | --- | --- |",
+        "| looked by | answers | top sentence found (95% interval) | n | rows, of exact leave-one-out |",
+        "| --- | --- | --- | --- | --- |",
     ]
-    for told, least in (("all", -np.inf), ("with a drop of 1 nat or more", 1.0)):
+    for way, (told, least) in product(WAYS, (("all", -np.inf), ("with a drop of 1 nat or more", 1.0))):
         own = [one for one in found if max(one["drops"]) >= least]
-        good = sum(int(np.argmax(one["drops"])) + 1 in one["kept"] for one in own)
+        good = sum(int(np.argmax(one["drops"])) + 1 in one["kept"][way] for one in own)
         low, high = binomtest(good, len(own)).proportion_ci(method="wilson")
-        cost = np.mean([part / whole for whole, part in (one["rows"] for one in own)])
-        rows.append(f"| {told} | {good / len(own):.2f} ({low:.2f} to {high:.2f}) | {len(own)} | {cost:.2f} |")
+        cost = np.mean([one["rows"][way] / one["rows"]["exact"] for one in own])
+        rows.append(f"| {way} | {told} | {good / len(own):.2f} ({low:.2f} to {high:.2f}) | {len(own)} | {cost:.2f} |")
     return rows
 
 

@@ -111,7 +111,7 @@ class Occlusion(Value, frozen=True):
     placebos: Annotated[int, about("Placebos for the floor", "unrelated passages", ge=0)] = 5
     max_sources: Annotated[int, about("Fit a surrogate above this many sources", "sources", ge=1)] = 60
     seed: Annotated[int, about("Seed of placebos and surrogate")] = 1337
-    # A model's name; empty: the hierarchy opens blocks of neighbours instead.
+    # A model's name; empty: the hierarchy masks the passages' keys, or opens blocks of neighbours.
     proxy: Annotated[str, about("Small model that chooses the passages of a hierarchy")] = ""
 
 

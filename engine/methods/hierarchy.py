@@ -1,10 +1,12 @@
-"""Leave-one-out for many passages: down from documents to passages, or from a small model's choice to the large one.
+"""Leave-one-out for many passages: a cheap look at all of them, then exact scores of those that matter most.
 
-Left out one by one, n passages cost n + 1 rows. Here either blocks of passages are left out first and the blocks with
-the largest change are opened, or a small model (`proxy`) leaves out every passage and the large one checks those that
-changed it most (AttriBoT, Liu et al., 2024: hierarchical attribution and proxy modelling). Whatever is reported was
-left out alone under the large model: its score is that of `occlusion`; what was not looked at is told. Up to `EXACT`
-passages all of them are. Left out: AttriBoT's pruning by a gradient, and its proxy's own scores as the result.
+Left out one by one, n passages cost n + 1 rows. Here the model first reads the prompt once and answers with each
+passage's keys masked (knockout.py), and leaves out only the passages whose mask changed the answer most. A model whose
+keys cannot be masked leaves out blocks of passages and opens those with the largest change; a small model (`proxy`) can
+leave out every passage for a large one (AttriBoT, Liu et al., 2024: hierarchical attribution and proxy modelling).
+Whatever is reported was left out alone under the large model: its score is that of `occlusion`; what was not looked at
+is told. Up to `EXACT` passages all of them are. Left out: AttriBoT's pruning by a gradient, and its proxy's own scores
+as the result.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from engine.core.errors import AttributionError
 from engine.core.progress import Watch
 from engine.core.settings import Occlusion
 from engine.core.values import Answer, Attribution, Prompt
-from engine.methods.occlusion import Rows, ask, attribution_of, occlusion
+from engine.methods.occlusion import OcclusionTask, Rows, ask, attribution_of, occlusion
 from engine.methods.spans import Span, passage_numbers
 from engine.methods.subject import answer_for
 from engine.models.hooks import count_forwards
-from engine.models.protocols import LanguageModel, require
+from engine.models.protocols import LanguageModel, TokenPrompt, require
 
 METHOD = "hierarchical leave-one-out"
 EXACT = Occlusion().max_sources
@@ -44,7 +46,8 @@ def hierarchical(
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Attribution:
-    """Exact drops of the passages that matter most; `documents` are the blocks (default: neighbours in the prompt).
+    """Exact drops of the passages that matter most, found by `proxy`, by blocks where `documents` names them, else by
+    masked keys; neighbours in the prompt are the blocks of a model that cannot mask.
 
     Raises what `occlusion` raises, and `AttributionError` where a passage stands in no document or in two.
     """
@@ -56,26 +59,66 @@ def hierarchical(
         found = occlusion(model, prompt, answer, spans=spans, floors=False, settings=settings, watch=watch)
         return replace(found, method=METHOD)
     start = time.perf_counter()
-    left = max(int(share * (len(numbers) + 1)), 2) - 1
+    budget = max(int(share * (len(numbers) + 1)), 2)
+    every = [(n,) for n in numbers]
     with count_forwards(model) as count:
-        full = model.score([coded], [token.id for token in answer.tokens], watch)
-        if proxy is None:
+        knocked_out = None if proxy or documents else _knocked_out(model, coded, answer, every, settings, watch)
+        if knocked_out is not None:
+            full, drops = knocked_out
+            kept = _largest(numbers, drops, budget - count.rows)
+            how = "those without whose keys the answer changed most"
+        elif proxy is not None:
+            full = model.score([coded], [token.id for token in answer.tokens], watch)[0]
+            own = answer_for(proxy, answer, "", len(numbers))  # its own tokens of the same text
+            kept = _largest(numbers, _drops(proxy, prompt, own, every, None, settings, watch), budget - 1)
+            how = f"{proxy.name} left out each passage and ranked them by effect on its answer"
+        else:
+            full = model.score([coded], [token.id for token in answer.tokens], watch)[0]
             blocks = _blocks(numbers, documents)
             drops = _drops(model, prompt, answer, blocks, full, settings, watch)
-            kept = tuple(_opened(blocks, drops, left - len(blocks)))
+            kept = frozenset(_opened(blocks, drops, budget - 1 - len(blocks)))
             how = f"the blocks that changed the answer most, out of {len(blocks)}, were opened"
-        else:
-            own = answer_for(proxy, answer, "", len(numbers))  # its own tokens of the same text
-            drops = _drops(proxy, prompt, own, [(n,) for n in numbers], None, settings, watch)
-            kept = tuple(numbers[j] for j in np.argsort(-drops, kind="stable")[:left])
-            how = f"{proxy.name} left out each passage and ranked them by effect on its answer"
-        kept = tuple(n for n in numbers if n in set(kept))
-        asked = ask(coded, answer, spans, [(n,) for n in kept], count_citation_markers=count_citation_markers)
+        asked = ask(
+            coded, answer, spans, [(n,) for n in numbers if n in kept], count_citation_markers=count_citation_markers
+        )
         without = model.score([asked.without(j) for j in range(len(kept))], asked.ids, watch)
     none = np.zeros((0, len(asked.ids)))
     said = f"{len(kept)} of {len(numbers)} passages were left out one by one: {how}. The others are not scored."
-    result = attribution_of(model.name, METHOD, asked, Rows(full[0], without, none, none, notes=(said,)))
+    result = attribution_of(model.name, METHOD, asked, Rows(full, without, none, none, notes=(said,)))
     return replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
+
+
+def _largest(numbers: Sequence[int], drops: np.ndarray, count: int) -> frozenset[int]:
+    """The passages with the largest drops; at least one."""
+    return frozenset(numbers[j] for j in np.argsort(-drops, kind="stable")[: max(count, 1)])
+
+
+def _knocked_out(
+    model: LanguageModel,
+    coded: TokenPrompt,
+    answer: Answer,
+    groups: Sequence[Numbers],
+    settings: Occlusion,
+    watch: Watch | None,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Token log-probabilities of the full prompt, and the answer's drop in nats with each group's keys masked."""
+    knock_out = getattr(model, "score_knocked_out", None)
+    if knock_out is None:
+        return None
+    asked = _whole_answer(coded, answer, groups, settings)
+    scored = knock_out(coded, asked.removed, asked.ids, watch)
+    return None if scored is None else (scored[0], _changes(scored[0], scored[1:], asked))
+
+
+def _whole_answer(coded: TokenPrompt, answer: Answer, groups: Sequence[Numbers], settings: Occlusion) -> OcclusionTask:
+    whole = [(0, len(answer.text))]
+    return ask(coded, answer, whole, groups, count_citation_markers=settings.count_citation_markers)
+
+
+def _changes(full: np.ndarray, without: np.ndarray, asked: OcclusionTask) -> np.ndarray:
+    """The whole answer's drops in nats; -inf where the model gave no finite probability."""
+    drops: np.ndarray = (full - without) @ asked.masks[0].astype(np.float64)
+    return np.where(np.isfinite(drops), drops, -np.inf)
 
 
 def _drops(
@@ -87,15 +130,13 @@ def _drops(
     settings: Occlusion,
     watch: Watch | None,
 ) -> np.ndarray:
-    """The whole answer's drop in nats without each block; -inf where the model gave no finite probability."""
-    coded = model.encode(prompt)
-    whole = [(0, len(answer.text))]
-    asked = ask(coded, answer, whole, blocks, count_citation_markers=settings.count_citation_markers)
+    """The whole answer's drop in nats without each block."""
+    asked = _whole_answer(model.encode(prompt), answer, blocks, settings)
     rows = [asked.without(j) for j in range(len(blocks))]
-    scored = model.score([coded, *rows] if full is None else rows, asked.ids, watch)
-    full, without = (scored[:1], scored[1:]) if full is None else (full, scored)
-    drops: np.ndarray = (full - without) @ asked.masks[0].astype(np.float64)
-    return np.where(np.isfinite(drops), drops, -np.inf)
+    if full is None:
+        full, *rest = model.score([asked.prompt, *rows], asked.ids, watch)
+        return _changes(full, np.stack(rest), asked)
+    return _changes(full, model.score(rows, asked.ids, watch), asked)
 
 
 def _blocks(numbers: Sequence[int], documents: Sequence[Sequence[int]] | None) -> list[Numbers]:

@@ -104,7 +104,9 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
             "Gain of each word by the passage, next to the others and alone: its likely source.",
         ),
         _of_sources(
-            hierarchy.METHOD, down, "Occlusion for many passages: blocks first, then the passages of those that matter."
+            hierarchy.METHOD,
+            down,
+            "Occlusion for many passages: a cheap look at all, then exact scores of those that matter.",
         ),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
         _of_tokens(GRADIENT_NORM, norm, squared, "How strongly the answer reacts to every input token."),

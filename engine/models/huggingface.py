@@ -26,6 +26,7 @@ from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
 from engine.models.chat import chat_pieces
 from engine.models.hooks import cancellable
+from engine.models.knockout import knockout_scores
 from engine.models.llama_cpp import LlamaCpp, writes_faster
 from engine.models.loading import gguf_file, load_parts, revision_of
 from engine.models.memory import check_each_fits, check_fits
@@ -250,6 +251,18 @@ class HuggingFaceModel:
             reused = yield from scores_from_prefix(self.module, rows, answer, watch)
         if not reused:
             yield from scores_by_batch(self.module, rows, answer, watch)
+
+    def score_knocked_out(
+        self,
+        prompt: TokenPrompt,
+        removed: Sequence[frozenset[int]],
+        answer_ids: Sequence[int],
+        watch: Watch | None = None,
+    ) -> NDArray[np.float64] | None:
+        """Log-probabilities with each source's keys masked, see knockout.py; None where the model cannot."""
+        check_fits(prompt, self.window, len(answer_ids), self.name)
+        with self.hold(watch) as module:
+            return knockout_scores(module, prompt.ids, removed, answer_ids, watch)
 
     def score_continuations(
         self, prompts: Sequence[TokenPrompt], continuations: Sequence[Sequence[int]], watch: Watch | None = None

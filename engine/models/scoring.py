@@ -167,8 +167,10 @@ def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int])
     return total
 
 
-def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor, **given: Any) -> torch.Tensor:
     """Logits at positions `wanted` (rows, tokens) of each row; shape (rows, tokens, vocabulary).
+
+    `given`: the model's further arguments, such as a cache.
 
     The output layer is the dearest of a small model with a large vocabulary, and rows of unequal length need
     different positions: they are picked before it where the architecture lets a hook do so, else after.
@@ -177,7 +179,7 @@ def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor) -> torch
     keep = ids.shape[1] - first
     extra = {"logits_to_keep": keep} if takes_logits_to_keep(module) else {}
     with picked_positions(module, wanted - first, keep):
-        logits: torch.Tensor = module(input_ids=ids, use_cache=False, **extra).logits
+        logits: torch.Tensor = module(input_ids=ids, **{"use_cache": False} | given, **extra).logits
     if logits.shape[1] == wanted.shape[1]:
         return logits
     place = (wanted - first + logits.shape[1] - keep).to(logits.device)
@@ -308,13 +310,13 @@ def scores_from_prefix(
     try:
         with torch.no_grad(), cancellable(module, watch):
             watch.step("scoring", 0, len(rows))
-            scores[0], cache = _read(module, rows[0], answer, _empty_cache(module))
-        if not _whole(cache, len(rows[0]) + len(answer) - 1):
+            scores[0], cache = read_whole(module, rows[0], answer)
+        if cache is None:
             return False
         yield scores
         for i, length in enumerate(shared(rows)[1:], start=1):
             watch.step("scoring", i, len(rows))
-            start = _beginning(cache, length) if length else _empty_cache(module)
+            start = begin_at(cache, length) if length else _empty_cache(module)
             with torch.no_grad(), cancellable(module, watch):
                 scores[i], _ = _read(module, rows[i][length:], answer, start)
             if i + 1 == len(rows):
@@ -325,6 +327,12 @@ def scores_from_prefix(
             return False  # the plain path keeps no cache, halves its batches and says so
         raise
     return True
+
+
+def read_whole(module: Any, ids: Sequence[int], answer: Sequence[int]) -> tuple[Floats, Any]:
+    """Log-probabilities of the answer after `ids`, and the cache; None where it does not keep every position."""
+    scores, cache = _read(module, ids, answer, _empty_cache(module))
+    return scores, cache if _whole(cache, len(ids) + len(answer) - 1) else None
 
 
 def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) -> tuple[Floats, Any]:
@@ -355,7 +363,7 @@ def _kept(layer: Any) -> int:
     return int(states[0].shape[-1]) if states and states[0] is not None else 0
 
 
-def _beginning(cache: Any, length: int) -> Any:
+def begin_at(cache: Any, length: int) -> Any:
     """A cache of the first `length` positions; views, so that the kept one stays as it is."""
     start = copy(cache)
     start.layers = [_cut(layer, length) for layer in cache.layers]

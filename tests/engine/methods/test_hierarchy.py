@@ -12,7 +12,7 @@ from engine.core.settings import Occlusion
 from engine.core.values import Prompt, Segment
 from engine.methods import hierarchy
 from engine.methods.hierarchy import EXACT, SHARE, hierarchical
-from engine.methods.occlusion import occlusion
+from engine.methods.occlusion import ask, occlusion
 from engine.methods.registry import method
 from engine.models.hooks import count_forwards
 from engine.models.scripted import ScriptedScorer, reads
@@ -93,6 +93,20 @@ def test_what_is_scored_has_the_score_of_exact_leave_one_out(monkeypatch):
     for span in range(len(exact.spans)):
         expected = {s: exact.scores[span][j] for j, s in enumerate(exact.sources)}
         assert found.scores[span] == pytest.approx([expected[s] for s in found.sources], abs=1e-3)
+
+
+def test_a_model_whose_keys_can_be_masked_is_asked_so_within_the_share(monkeypatch):
+    monkeypatch.setattr(hierarchy, "EXACT", 5)
+    model, prompt = tiny_model("llama"), prompt_of(40)
+    answer = tiny_answer(model)
+    found = hierarchical(model, prompt, answer)
+    assert found.forwards <= int(SHARE * 41) and "without whose keys" in found.notes[0]
+    asked = ask(model.encode(prompt), answer, [(0, len(answer.text))], count_citation_markers=False)
+    masked = model.score_knocked_out(asked.prompt, asked.removed, asked.ids)
+    drops = (masked[0] - masked[1:]) @ asked.masks[0].astype(float)
+    assert (int(np.argmax(drops)) + 1,) in found.sources
+    documents = [range(1, 21), range(21, 41)]
+    assert "blocks" in hierarchical(model, prompt, answer, documents=documents).notes[0]
 
 
 def test_few_passages_are_all_left_out():

@@ -1,0 +1,93 @@
+"""Attention knockout: an answer's log-probabilities when nothing after the prompt's sources attends to one of them.
+
+The prompt is read once; what follows the last source, and the answer, is read again for each source with its keys
+masked (Geva et al., 2023, section 5, there for single edges between positions). Several sources share a forward pass:
+their copies of that text stand side by side, each blind to the others. What the sources took from each other while
+the prompt was read stays, so that this approximates leaving a source out, at a fraction of its cost.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.core.progress import Watch
+from engine.models.hooks import cancellable
+from engine.models.memory import is_out_of_memory
+from engine.models.scoring import CPU_TOKENS, Floats, answer_logits, begin_at, read_whole
+
+Removed = Sequence[frozenset[int]]
+
+
+def knockout_scores(
+    module: Any, ids: Sequence[int], removed: Removed, answer: Sequence[int], watch: Watch | None = None
+) -> Floats | None:
+    """log p(answer) in nats: nothing masked, then the prompt positions `removed[j]`; shape (1 + len(removed), tokens).
+
+    None where the model's attention takes no such mask, keeps no keys, or memory for it ran out.
+    """
+    if not _takes_masks(module):
+        return None
+    first = 1 + max(max(positions) for positions in removed)
+    tail = [*ids[first:], *answer[:-1]]
+    together = max(1, min(len(ids), CPU_TOKENS) // len(tail))
+    watch, rows = watch or Watch(), []
+    try:
+        with torch.no_grad(), cancellable(module, watch):
+            full, cache = read_whole(module, ids, answer)
+            if cache is None:
+                return None
+            for done in range(0, len(removed), together):
+                watch.step("knocking out", done, len(removed))
+                some = removed[done : done + together]
+                rows.extend(_masked(module, begin_at(cache, first), first, tail, some, answer))
+    except (RuntimeError, MemoryError) as error:
+        if is_out_of_memory(error):
+            return None
+        raise
+    watch.report("knocking out", len(rows), len(removed))
+    return np.stack([full, *rows])
+
+
+def _takes_masks(module: Any) -> bool:
+    """Whether a mask of every query and key is used as it is, by every layer, at the positions given."""
+    config = module.config.get_text_config()
+    return (
+        set(getattr(config, "layer_types", None) or ()) <= {"full_attention"}
+        and getattr(config, "sliding_window", None) is None
+        and module.config._attn_implementation in {"sdpa", "eager"}
+        and {"position_ids", "attention_mask"} <= set(inspect.signature(module.forward).parameters)
+    )
+
+
+def _masked(
+    module: Any, cache: Any, first: int, tail: Sequence[int], removed: Removed, answer: Sequence[int]
+) -> list[Floats]:
+    """The answer's log-probabilities after one copy of the tail for each of `removed`, in one forward pass."""
+    device, count, length = module.get_input_embeddings().weight.device, len(removed), len(tail)
+    own = torch.eye(count, dtype=torch.bool)[:, None, :, None]
+    earlier = torch.ones(length, length, dtype=torch.bool).tril()[None, :, None, :]
+    before = torch.ones(count, first, dtype=torch.bool)
+    for row, positions in zip(before, removed, strict=True):
+        row[list(positions)] = False
+    seen = torch.cat(
+        [before.repeat_interleave(length, 0), (own & earlier).reshape(count * length, count * length)], dim=1
+    )
+    mask = torch.zeros(seen.shape, dtype=module.dtype).masked_fill(~seen, torch.finfo(module.dtype).min)
+    ends = torch.arange(count * length).view(count, length)[:, -len(answer) :].reshape(1, -1)
+    logits = answer_logits(
+        module,
+        torch.tensor([[*tail] * count], device=device),
+        ends.to(device),
+        position_ids=torch.arange(first, first + length, device=device).repeat(count)[None],
+        attention_mask=mask[None, None].to(device),
+        past_key_values=cache,
+        use_cache=True,
+    )[0]
+    target = torch.tensor([*answer] * count, device=logits.device)[:, None]
+    found = logits.float().log_softmax(-1).gather(-1, target).view(count, len(answer))
+    return list(found.cpu().double().numpy())
