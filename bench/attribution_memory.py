@@ -27,7 +27,7 @@ from bench.attribution_case import LARGE, Shape, cpu_seconds, make_case, make_mo
 from bench.attribution_rows import prompt_of
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.occlusion import occlusion
-from engine.models.embedder import fast_bfloat16
+from engine.models.choices import fast_bfloat16
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scoring import score_rows
 

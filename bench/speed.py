@@ -1,8 +1,9 @@
 """Time the waits of a user: python -m bench.speed [--models NAMES] [--write]. Run it on an idle machine.
 
 One question over eight passages of 150 words from a sample corpus. Timed: an answer of up to 80 tokens, its
-leave-one-out with both floors, its input x gradient, and one more row of its token map. Figures are wall seconds after
-loading, the best of three runs, and the number of plain forward passes that take as long. `--writing` compares
+leave-one-out with both floors, its input x gradient, and one more row of its token map, in each number format. Figures
+are wall seconds after loading, the best of three runs, and the number of plain forward passes that take as long.
+`--writing` compares
 llama.cpp with torch for a model that has a GGUF file, in processor seconds.
 """
 
@@ -25,12 +26,16 @@ from engine.core.settings import Decoding, Prompting
 from engine.core.text import words
 from engine.core.values import AuditRecord, Passage
 from engine.corpus.samples import FIRST_QUESTION, SAMPLES
+from engine.models.choices import DType
+from engine.models.defaults import choose_dtype
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.registry import load_writer
 from engine.workbench import Workbench
 
 PASSAGES, WORDS, TOKENS = 8, 150, 80
-HEAD = "| model | step | seconds | plain forward passes |\n| --- | --- | --- | --- |"
+GOALS = "Goals: an answer in 8 s, leave-one-out in 25 s, input x gradient in 5 s."
+FORMATS: tuple[DType, ...] = ("float32", "bfloat16")
+HEAD = "| model | format | step | seconds | plain forward passes |\n| --- | --- | --- | --- | --- |"
 
 
 def best(run: Callable[[], object], times: int = 3) -> float:
@@ -52,8 +57,9 @@ def eight() -> tuple[Passage, ...]:
     return AuditRecord(question=FIRST_QUESTION, passages=tuple(texts)).as_passages()
 
 
-def rows(name: str) -> Iterator[str]:
-    """The figures of one model."""
+def rows(name: str, dtype: DType) -> Iterator[str]:
+    """The figures of one model in one number format."""
+    choose_dtype(dtype)
     model, passages = load_writer(name), eight()
     assert isinstance(model, HuggingFaceModel)
     write = prompting(model, Prompting(), Decoding(max_new_tokens=TOKENS))
@@ -63,7 +69,7 @@ def rows(name: str) -> Iterator[str]:
     ids = [token.id for token in model.encode_answer(answer.text).tokens]
     bench = Workbench()
     plain = best(lambda: model.score([coded], ids[:1]))
-    yield f"| {name} | plain forward pass, {len(coded.ids):,} tokens | {plain:.2f} | 1 |"
+    yield f"| {name} | {model.dtype} | plain forward pass, {len(coded.ids):,} tokens | {plain:.2f} | 1 |"
     steps: dict[str, Callable[[], object]] = {
         f"answer, {len(ids)} tokens": lambda: write(FIRST_QUESTION, passages),
         "leave-one-out, both floors": lambda: bench.examine(case, "occlusion"),
@@ -74,7 +80,7 @@ def rows(name: str) -> Iterator[str]:
     }
     for step, run in steps.items():
         seconds = best(run)
-        yield f"| {name} | {step} | {seconds:.1f} | {seconds / plain:.1f} |"
+        yield f"| {name} | {model.dtype} | {step} | {seconds:.1f} | {seconds / plain:.1f} |"
 
 
 def writing(name: str) -> Iterator[str]:
@@ -111,11 +117,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GROUNDWORK_HOME"] = folder
         found = []
-        for row in (row for name in names for row in rows(name)):
+        for row in (row for name in names for dtype in FORMATS for row in rows(name, dtype)):
             found.append(row)
             print(row, flush=True)
     if asked.write:
-        told = ["## How long a user waits", "", conditions(threads=torch.get_num_threads()), "", HEAD, *found]
+        told = [
+            "## How long a user waits",
+            "",
+            conditions(threads=torch.get_num_threads()),
+            "",
+            GOALS,
+            "",
+            HEAD,
+            *found,
+        ]
         write_section("speed", "\n".join(told))
 
 

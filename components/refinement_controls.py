@@ -20,7 +20,8 @@ from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.values import Gate
-from engine.models.defaults import Defaults, default_for, default_generator
+from engine.models.choices import Defaults
+from engine.models.defaults import default_for, default_generator
 from engine.models.registry import writers
 
 GATES = {"own": "Own rules", "always": "Always"}

@@ -14,7 +14,7 @@ from components.settings_panel import chosen_workbench
 from engine.analyses.removal import Removal
 from engine.cases.words import word_diff as words_of
 from engine.core.values import Attribution, Case
-from engine.models.defaults import READER
+from engine.models.choices import READER
 
 LONGEST = 70  # characters of a passage next to its box
 

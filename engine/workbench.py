@@ -40,8 +40,9 @@ from engine.methods.attr_rag import Score, scored_by
 from engine.methods.refinement.advisor import CORPUS as TASK_CORPUS, AmlTask
 from engine.methods.subject import subject
 from engine.methods.support import Scored, SentenceSupport, answer_support
+from engine.models.choices import READER
 from engine.models.cluster import RayEmbedder
-from engine.models.defaults import AUTO, READER, resolve_writer
+from engine.models.defaults import AUTO, resolve_writer
 from engine.models.embedder import full_name, load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Reranker, require
 from engine.models.registry import load_writer

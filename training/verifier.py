@@ -25,7 +25,8 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from engine.models.embedder import DEFAULT, fast_bfloat16
+from engine.models.choices import fast_bfloat16
+from engine.models.embedder import DEFAULT
 from engine.models.protocols import Floats
 from engine.models.verifier import FOLDER
 from engine.models.verifier_network import ADAPTER, REST, Encoded, EvidenceNetwork, base_network, collate, encode

@@ -21,7 +21,8 @@ from engine.core.progress import Watch, last
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, Json, Passage, Value, converted
 from engine.corpus.collection import Collection
-from engine.models.defaults import AUTO, READER, default_for, default_generator
+from engine.models.choices import READER
+from engine.models.defaults import AUTO, default_for, default_generator
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, Entailment, LanguageModel, Reranker, Writer, require
 from engine.models.registry import load_writer

@@ -1,35 +1,19 @@
 """The default model of each role: who writes, scores and judges where no model is named.
 
-The choice is the user's, kept as JSON in the data folder. A damaged file and a model that is gone never stop anything:
-the built-in default applies and a note says why.
+The choice is the user's. A model that is gone never stops anything: the built-in default applies and a note says why.
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
-from engine.core.errors import InputError, first_line
+from engine.core.errors import InputError
 from engine.core.files import EMBEDDED, home, save_json
 from engine.core.hosts import Host, bare_address
-from engine.core.values import Value, decoded
+from engine.core.values import Value
+from engine.models.choices import FILE, READER, Defaults, DType, Role, read_defaults
 from engine.models.registry import SERVED, available_models, check_address, served_address, source_of
 
-AUTO, READER, NONE = "auto", "reader", ""  # `NONE`: no model judges unless one is named
-FILE = "models.json"
-Role = Literal["writes", "scores", "judges"]
+AUTO = "auto"
 NOUNS: dict[Role, str] = {"writes": "writer", "scores": "scorer", "judges": "judge"}
-
-
-class Defaults(Value, frozen=True, forbid_unknown_fields=False):
-    """A model's name per role; as built in: the quoting reader writes, the embedded model scores, nothing judges."""
-
-    writes: str = READER
-    scores: str = EMBEDDED
-    judges: str = NONE
-
-    def of(self, role: Role) -> str:
-        """The name for a role."""
-        return {"writes": self.writes, "scores": self.scores, "judges": self.judges}[role]
 
 
 class Default(Value, frozen=True):
@@ -101,20 +85,14 @@ def choose_default(role: Role, name: str) -> None:
             f"{name or 'No model'} cannot be the default {NOUNS[role]}. Choose one of: {', '.join(candidates(role))}."
         )
     check_address(name)
+    _keep(role, name)
+
+
+def choose_dtype(dtype: DType) -> None:
+    """Keep the number format in which local models load from now on; raise `StorageError`."""
+    _keep("dtype", dtype)
+
+
+def _keep(field: str, value: str) -> None:
     stored, _ = read_defaults()
-    chosen = Defaults.from_dict({**stored.to_dict(), role: name})
-    save_json(home() / FILE, chosen, "The default models")
-
-
-def read_defaults() -> tuple[Defaults, str]:
-    """The stored defaults, usable or not, and the file's problem; built-in defaults if nothing is stored."""
-    path = home() / FILE
-    try:
-        return decoded(path.read_bytes(), Defaults), ""
-    except FileNotFoundError:
-        return Defaults(), ""
-    except (OSError, ValueError, RecursionError) as error:
-        return Defaults(), (
-            f"The default models in {path} cannot be read ({first_line(error)}), so the built-in ones apply. "
-            "Choose them again in Settings."
-        )
+    save_json(home() / FILE, Defaults.from_dict({**stored.to_dict(), field: value}), "The default models")

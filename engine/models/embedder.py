@@ -26,6 +26,7 @@ from engine.core.hosts import is_offline
 from engine.core.progress import Watch
 from engine.core.text import content_words
 from engine.models.catalogue import EMBEDDER, check_published, installed_folder
+from engine.models.choices import fast_bfloat16
 from engine.models.memory import reading_a_model
 from engine.models.protocols import Embedder, Floats
 
@@ -249,15 +250,6 @@ def _dpr(place: str, side: Side | None) -> Dpr | None:
     kind: Any = DPRQuestionEncoder if side == "question" else DPRContextEncoder
     tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     return Dpr(kind.from_pretrained(place, trust_remote_code=False, **_SAFE), tokenizer, side)
-
-
-def fast_bfloat16() -> bool:
-    """Does this processor multiply bfloat16 in hardware: elsewhere it is slower than float32."""
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
-    except OSError:
-        return False
-    return "amx_bf16" in flags or "avx512_bf16" in flags or "bf16" in flags
 
 
 def packaged_weights() -> Path:

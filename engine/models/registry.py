@@ -30,6 +30,7 @@ from engine.models.catalogue import (
     names_of_folders,
     read_catalogue,
 )
+from engine.models.choices import read_defaults
 from engine.models.gguf import SUFFIX, convert, is_gguf
 from engine.models.protocols import Writer
 
@@ -111,13 +112,14 @@ class ModelCard(Value, frozen=True):
     title: str = ""
 
 
-def load_writer(name: str, dtype: str = "auto", device: str = "auto", watch: Watch | None = None) -> Writer:
+def load_writer(name: str, dtype: str = "", device: str = "auto", watch: Watch | None = None) -> Writer:
     """The model of that name, loaded or taken from those that are; `watch` follows a conversion, which takes longest.
 
+    `dtype` is the number format, by default the user's choice; see `pick_dtype` for "auto".
     A user's own name for a model (`add_model`) means its source, which is what the loaded model is called.
     Raises `ModelNotFound` with the names that would work, `ModelError` where the files cannot be used.
     """
-    key = (source_of(name.strip()), dtype, device)
+    key = (source_of(name.strip()), dtype or read_defaults()[0].dtype, device)
     with _lock:
         if key in _loaded:
             _loaded.move_to_end(key)

@@ -25,7 +25,7 @@ from engine.core.metrics import Entails
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.alignment import clean
-from engine.models.embedder import fast_bfloat16
+from engine.models.choices import fast_bfloat16
 from engine.models.memory import reading_a_model
 from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.verdicts import (

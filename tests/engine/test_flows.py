@@ -16,7 +16,7 @@ from engine.cases.review import Review
 from engine.core.files import home
 from engine.core.values import AuditRecord
 from engine.corpus.samples import SAMPLES
-from engine.models.defaults import READER
+from engine.models.choices import READER
 from engine.report.build import analysis_blocks
 from engine.workbench import Workbench
 from tests.test_imports import LEAVES

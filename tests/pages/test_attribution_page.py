@@ -28,7 +28,7 @@ from engine.core.values import Answer, Attribution, AuditRecord, Case, Stamp
 from engine.methods.attr_rag import attr_rag, scored_by, with_drops
 from engine.methods.faithfulness import agreement
 from engine.methods.subject import banner
-from engine.models.defaults import READER
+from engine.models.choices import READER
 from engine.models.scripted import ScriptedScorer
 from engine.report import markdown_report
 from tests.analysing import analysed

@@ -17,7 +17,8 @@ from engine.core.files import home
 from engine.corpus.collection import Collection
 from engine.models import registry
 from engine.models.catalogue import entry_of
-from engine.models.defaults import FILE, choose_default, default_for
+from engine.models.choices import FILE, read_defaults
+from engine.models.defaults import choose_default, default_for
 
 PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
 SETTINGS, ASK, ATTRIBUTION = "review/settings.py", "ask/ask.py", "inspect/attribution.py"
@@ -156,3 +157,10 @@ def test_a_model_that_went_before_it_was_chosen_is_told_once(tmp_path):
     assert "scribe cannot be the default judge" in settings.error[0].value
     assert box(settings, "Judges").value == ""
     assert not settings.run().error
+
+
+def test_the_number_format_is_chosen_in_settings():
+    app = page(SETTINGS)
+    assert box(app, "Number format").value == "auto"
+    box(app, "Number format").set_value("bfloat16").run()
+    assert read_defaults()[0].dtype == "bfloat16" == box(page(SETTINGS), "Number format").value

@@ -14,18 +14,16 @@ from engine.core.files import EMBEDDED, home
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import AuditRecord
+from engine.models.choices import FILE, READER, Defaults, read_defaults
 from engine.models.defaults import (
-    FILE,
-    READER,
-    Defaults,
     can_fill,
     candidates,
     choose_default,
+    choose_dtype,
     default_for,
     default_generator,
     default_hosts,
     default_notes,
-    read_defaults,
     resolve_writer,
 )
 from engine.models.registry import (
@@ -73,7 +71,17 @@ def test_a_choice_is_read_back_and_leaves_the_other_roles(scribe):
     assert [path.name for path in home().iterdir()] == [FILE]
 
 
-@pytest.mark.parametrize("data", [b"{", b"[]", b'{"writes": 7}', b'{"writes": "\xff"}', b"", b'{"x":' + b"[" * 100_000])
+def test_local_models_load_in_the_chosen_number_format_and_a_named_one_wins(tmp_path):
+    folder = str(save_tiny(tmp_path / "tiny"))
+    assert load_writer(folder).dtype == "float32"
+    choose_dtype("bfloat16")
+    assert read_defaults() == (Defaults(dtype="bfloat16"), "")
+    assert (load_writer(folder).dtype, load_writer(folder, "auto").dtype) == ("bfloat16", "float32")
+
+
+@pytest.mark.parametrize(
+    "data", [b"{", b"[]", b'{"writes": 7}', b'{"dtype": "int3"}', b'{"writes": "\xff"}', b"", b'{"x":' + b"[" * 100_000]
+)
 def test_a_damaged_file_is_told_and_replaced_by_the_next_choice(data, scribe):
     (home() / FILE).write_bytes(data)
     stored, problem = read_defaults()
