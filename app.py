@@ -12,6 +12,7 @@ with st.spinner("Groundwork is starting"):
     from components.frame import draw_frame
     from components.login import admitted, require_login
     from components.pages import SECTIONS, page
+    from components.polling import page_being_drawn
 
 chosen = st.navigation(
     {section: [page(name) for name in names] for section, names in SECTIONS.items()},
@@ -19,5 +20,6 @@ chosen = st.navigation(
     expanded=True,
 )
 require_login()
-draw_frame()
-chosen.run()
+with page_being_drawn():
+    draw_frame()
+    chosen.run()

@@ -7,7 +7,7 @@ import streamlit as st
 from components import state
 from components.cache import analyses, workbench
 from components.html import banner, plain, show
-from components.polling import cancel_button, say_problem
+from components.polling import cancel_button, redraw, say_problem
 from components.runs import Run, about
 from components.settings_panel import chosen_settings
 from engine.analyses.registry import kind_named
@@ -71,7 +71,8 @@ def _watch(name: str, key: str = "") -> None:
     """Poll one running analysis."""
     run = state.run_of(name)
     if run is None or not run.running:
-        st.rerun()
+        redraw()
+        return
     st.progress(run.share, text=plain(f"{run.label}: {run.place('loading the model')}"))
     left, right = st.columns([1, 3], vertical_alignment="center")
     with left:

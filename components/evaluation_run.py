@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.cache import evaluators
 from components.html import plain
+from components.polling import redraw
 from components.runs import Run, about
 from engine.core.text import counted
 from engine.studies.evaluate import Evaluation, evaluate
@@ -61,7 +62,7 @@ def watch_evaluation(name: str, until_written: bool = False) -> None:
     """
     own = live(name)
     if own is None or not own.run.running or (until_written and written(name)):
-        st.rerun()
+        redraw()
         return
     progress = own.progress
     if progress is None:

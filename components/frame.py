@@ -11,6 +11,7 @@ from components import state
 from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.login import account
+from components.polling import redraw
 from components.style import apply_style
 from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, SOLVED, file_of, take_in
 from engine.cases.importers import IMPORTED
@@ -63,7 +64,8 @@ def draw_frame() -> None:
 def _wait_for_samples() -> None:
     run = preparation()
     if not run.running:
-        st.rerun()
+        redraw()
+        return
     st.write(
         "Groundwork answers questions from your documents and shows what each answer rests on. Ask a question, or paste"
         " an answer from any system to audit it. Everything runs on this machine."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
@@ -9,6 +11,31 @@ import streamlit as st
 from components import state
 from components.html import plain
 from components.runs import Run
+
+_DRAWING, _AGAIN = "page_being_drawn", "page_again"
+
+
+@contextmanager
+def page_being_drawn() -> Iterator[None]:
+    """Around a page: what asks for `redraw` meanwhile gets it once the page is drawn."""
+    state.set_value(_DRAWING, True)
+    try:
+        yield
+    finally:
+        state.take_value(_DRAWING)
+        again = state.take_value(_AGAIN)
+    if again:
+        st.rerun()
+
+
+def redraw() -> None:
+    """Draw the page anew, since work has ended: at once from a poll, at its end while the page is being drawn.
+
+    The page may be drawn for a click on a control that comes further down, which must not be lost.
+    """
+    if not state.value_of(_DRAWING):
+        st.rerun()
+    state.set_value(_AGAIN, True)
 
 
 def wait_for(name: str, saying: str) -> None:
@@ -31,7 +58,8 @@ def poll(name: str, saying: str) -> None:
     """Poll a piece of work that shows nothing before it is done."""
     run = state.run_of(name)
     if run is None or not run.running:
-        st.rerun()
+        redraw()
+        return
     st.progress(run.share, text=plain(": ".join(filter(None, (saying, run.place(""))))))
     cancel_button(run, key=f"cancel_{name}")
 

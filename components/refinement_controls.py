@@ -10,7 +10,7 @@ import streamlit as st
 from components import state
 from components.analysis_run import begin as start_analysis
 from components.html import plain, visible
-from components.polling import cancel_button
+from components.polling import cancel_button, redraw
 from components.settings_panel import settings_panel
 from components.variants import variant_cards
 from engine.analyses.kind import REFINEMENT
@@ -60,7 +60,8 @@ def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
     """Poll the running conditions: what is finished, what is being written, cancel."""
     run = state.run_of(name)
     if run is None or not run.running:
-        st.rerun()
+        redraw()
+        return
     found = reports_of(run.case).get(report_id) if run.case else None
     done = [n for n in names if found and n in found.refinement.variants]
     st.progress(

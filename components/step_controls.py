@@ -10,7 +10,7 @@ from components.analysis_run import begin as start_analysis
 from components.cache import workbench
 from components.html import plain
 from components.model_choice import model_title, writer_options
-from components.polling import cancel_button
+from components.polling import cancel_button, redraw
 from components.settings_panel import chosen_settings
 from components.step_tree import final_card, plan_card, step_card
 from engine.analyses.kind import STEPS
@@ -51,7 +51,8 @@ def watch_run(case: Case) -> None:
     """Poll the run: steps as they arrive, cancel."""
     run = state.run_of(run_name(case))
     if run is None or not run.running:
-        st.rerun()
+        redraw()
+        return
     label = method_of(run.label).label
     st.progress(run.share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
     cancel_button(run, key="cancel_steps")

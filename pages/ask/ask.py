@@ -13,7 +13,7 @@ from components.frame import open_case
 from components.heading import heading
 from components.html import plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
-from components.polling import cancel_button, say_problem
+from components.polling import cancel_button, redraw, say_problem
 from components.provenance import provenance
 from components.ranking import ranking
 from components.runs import Run
@@ -53,7 +53,8 @@ def watch_run() -> None:
     """Poll the running question: steps, text so far, cancel."""
     run = state.run_of("ask")
     if run is None or not run.running:
-        st.rerun()
+        redraw()
+        return
     steps = run.case.steps if run.case else ()
     expected = EXPECTED[run.label]
     if run.waiting:
@@ -76,7 +77,7 @@ def finish(run: Run[Case]) -> None:
         say_problem(run)
     else:
         state.forget_run("ask")
-        st.rerun()  # the case picker, drawn before, shows the new case
+        redraw()  # the case picker, drawn before, shows the new case
 
 
 @st.fragment

@@ -11,7 +11,7 @@ from components.cache import analyses, further_preparation
 from components.document import document_view
 from components.heading import heading
 from components.html import cell, plain
-from components.polling import cancel_button, wait_for
+from components.polling import cancel_button, redraw, wait_for
 from components.runs import Run
 from components.settings_panel import draw_setting
 from components.steps import duration
@@ -63,7 +63,8 @@ def watch_ingest() -> None:
     """Poll a running ingest."""
     run = state.run_of("ingest")
     if run is None or not run.running:
-        st.rerun()
+        redraw()
+        return
     st.progress(run.share, text=plain(run.place("starting")))
     cancel_button(run, key="cancel_ingest")
 
@@ -242,7 +243,8 @@ def watch_samples() -> None:
     """The samples that are still being read; the page is drawn again when they are there."""
     run = further_preparation()
     if not run.running:
-        st.rerun()
+        redraw()
+        return
     st.caption(f"Reading the sample corpora: {run.place('loading the embedder')}.")
 
 

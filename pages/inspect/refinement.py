@@ -14,7 +14,7 @@ from components.heading import heading
 from components.html import banner, note, plain, visible
 from components.judging import judge_tab
 from components.passage_labels import MARKED, passage_labels
-from components.polling import result_of, say_problem, wait_for
+from components.polling import redraw, result_of, say_problem, wait_for
 from components.refinement_controls import begin, controls, options_for, watch_run
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
@@ -180,7 +180,7 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     if isinstance(made, Case):
         state.open_case(made.id)
         state.forget_run("task case")
-        st.rerun()
+        redraw()
     for caveat in CAVEATS:
         st.caption(caveat)
 
