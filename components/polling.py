@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import streamlit as st
@@ -12,19 +13,19 @@ from components import state
 from components.html import plain
 from components.runs import Run
 
-_DRAWING, _AGAIN = "page_being_drawn", "page_again"
+_asked: ContextVar[list[bool] | None] = ContextVar("asked", default=None)  # None: no page is being drawn
 
 
 @contextmanager
 def page_being_drawn() -> Iterator[None]:
     """Around a page: what asks for `redraw` meanwhile gets it once the page is drawn."""
-    state.set_value(_DRAWING, True)
+    asked: list[bool] = []
+    token = _asked.set(asked)
     try:
         yield
     finally:
-        state.take_value(_DRAWING)
-        again = state.take_value(_AGAIN)
-    if again:
+        _asked.reset(token)
+    if asked:
         st.rerun()
 
 
@@ -33,9 +34,10 @@ def redraw() -> None:
 
     The page may be drawn for a click on a control that comes further down, which must not be lost.
     """
-    if not state.value_of(_DRAWING):
+    asked = _asked.get()
+    if asked is None:
         st.rerun()
-    state.set_value(_AGAIN, True)
+    asked.append(True)
 
 
 def wait_for(name: str, saying: str) -> None:
