@@ -208,13 +208,14 @@ def convert(
     folder: Path,
     watch: Watch | None = None,
     *,
+    move: bool = False,
     disk: Callable[[Path], int] = free_disk,
     memory: Callable[[str], int] = free_memory,
 ) -> Path:
     """Convert a GGUF file to a Hugging Face folder, unless the folder is there; return the folder.
 
     It appears under its name when all of it is written: what was broken off is made again from the start. One process
-    converts, others wait. `disk` and `memory` say how many bytes are free. Raises `ModelError` for a file that cannot
+    converts, others wait. With `move` the file itself goes into the folder, too. `disk` and `memory` say how many bytes are free. Raises `ModelError` for a file that cannot
     be converted or too little memory, `StorageError` for too little disk, `Cancelled` between two stages.
     """
     from safetensors import SafetensorError
@@ -232,6 +233,8 @@ def convert(
         watch.step("writing the weights", 2, 3)
         try:
             _write(module, tokenizer, draft)
+            if move:
+                path.replace(draft / path.name)
             place_folder(draft, folder)
         except (OSError, SafetensorError) as error:
             raise StorageError(

@@ -230,8 +230,7 @@ def copy_member(
 def _place(entry: Entry, joined: Path, watch: Watch) -> None:
     """Make the model's folder of the joined file."""
     if entry.form == "gguf":
-        convert(joined, entry.folder, watch)
-        joined.replace(entry.folder / entry.file)  # llama.cpp writes from it
+        convert(joined, entry.folder, watch, move=True)  # llama.cpp writes from the file
         return
     with draft_of(entry.folder, watch) as draft:
         unpack(entry, joined, draft, watch)

@@ -85,7 +85,9 @@ def check_search(question: str) -> None:
     exact = np.sort(snapshot.vectors @ vector)[::-1][:10]
     found = index.open_index(collection.folder, snapshot)
     rows = found.nearest(vector, 10)
-    np.testing.assert_allclose(np.sort(snapshot.vectors[rows] @ vector)[::-1], exact, atol=1e-5)
+    # The index compares bytes: of rows that differ by less than their rounding either may come. Search asks for more
+    # than it needs and compares the vectors themselves.
+    np.testing.assert_allclose(np.sort(snapshot.vectors[rows] @ vector)[::-1], exact, atol=2e-3)
     assert [h.score for h in search(collection, question, Retrieval(k=10, mode="dense"))] == pytest.approx(list(exact))
     index.close_index(collection.folder)
 
