@@ -65,8 +65,10 @@ def hierarchical(
         knocked_out = None if proxy or documents else _knocked_out(model, coded, answer, every, settings, watch)
         if knocked_out is not None:
             full, drops = knocked_out
-            kept = _largest(numbers, drops, budget - count.rows)
-            how = "those without whose keys the answer changed most"
+            # A mask keeps all distances. Without the last passage the question moves next to another one, which a
+            # mask cannot show: that passage is always left out.
+            kept = _largest(numbers, drops, budget - count.rows - 1) | {numbers[-1]}
+            how = "the last one, and those without whose keys the answer changed most"
         elif proxy is not None:
             full = model.score([coded], [token.id for token in answer.tokens], watch)[0]
             own = answer_for(proxy, answer, "", len(numbers))  # its own tokens of the same text

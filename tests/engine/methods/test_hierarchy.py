@@ -104,7 +104,7 @@ def test_a_model_whose_keys_can_be_masked_is_asked_so_within_the_share(monkeypat
     asked = ask(model.encode(prompt), answer, [(0, len(answer.text))], count_citation_markers=False)
     masked = model.score_knocked_out(asked.prompt, asked.removed, asked.ids)
     drops = (masked[0] - masked[1:]) @ asked.masks[0].astype(float)
-    assert (int(np.argmax(drops)) + 1,) in found.sources
+    assert {(int(np.argmax(drops)) + 1,), (40,)} <= set(found.sources)
     documents = [range(1, 21), range(21, 41)]
     assert "blocks" in hierarchical(model, prompt, answer, documents=documents).notes[0]
 
