@@ -215,8 +215,9 @@ def convert(
     """Convert a GGUF file to a Hugging Face folder, unless the folder is there; return the folder.
 
     It appears under its name when all of it is written: what was broken off is made again from the start. One process
-    converts, others wait. With `move` the file itself goes into the folder, too. `disk` and `memory` say how many bytes are free. Raises `ModelError` for a file that cannot
-    be converted or too little memory, `StorageError` for too little disk, `Cancelled` between two stages.
+    converts, others wait. With `move` the file itself goes into the folder, too. `disk` and `memory` say how many bytes
+    are free. Raises `ModelError` for a file that cannot be converted or too little memory, `StorageError` for too
+    little disk, `Cancelled` between two stages.
     """
     from safetensors import SafetensorError
 
