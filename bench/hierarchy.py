@@ -68,13 +68,13 @@ def asked_of(data: Path, n: int) -> Iterator[Asked]:
         yield Asked(f"NQ {place}", rows[place]["question"], rows[place]["answers"][0], sources, documents)
 
 
-def compared(model: Any, asked: Asked) -> dict[str, Any]:
-    """The exact drops, and which sentences the hierarchy reports with how many rows."""
+def compared(model: Any, asked: Asked, *, blocks: bool) -> dict[str, Any]:
+    """The exact drops, and which sentences the hierarchy reports with how many rows; by `blocks`, too."""
     record = AuditRecord(question=asked.question, passages=asked.sources, answer=asked.answer)
     prompt, answer = build_prompt(asked.question, record.as_passages()), model.encode_answer(asked.answer)
     exact = occlusion(model, prompt, answer, floors=False, settings=ALL)
-    ways = {WAYS[0]: None, WAYS[1]: asked.documents}
-    found = {way: hierarchical(model, prompt, answer, documents=blocks) for way, blocks in ways.items()}
+    ways = {WAYS[0]: None} | ({WAYS[1]: asked.documents} if blocks else {})
+    found = {way: hierarchical(model, prompt, answer, documents=documents) for way, documents in ways.items()}
     return {
         "id": asked.id,
         "drops": np.round(exact.scores[0], 4).tolist(),
@@ -90,7 +90,7 @@ def table(found: list[dict[str, Any]]) -> list[str]:
         "| --- | --- | --- | --- | --- |",
     ]
     for way, (told, least) in product(WAYS, (("all", -np.inf), ("with a drop of 1 nat or more", 1.0))):
-        own = [one for one in found if max(one["drops"]) >= least]
+        own = [one for one in found if way in one["kept"] and max(one["drops"]) >= least]
         good = sum(int(np.argmax(one["drops"])) + 1 in one["kept"][way] for one in own)
         low, high = binomtest(good, len(own)).proportion_ci(method="wilson")
         cost = np.mean([one["rows"][way] / one["rows"]["exact"] for one in own])
@@ -105,15 +105,16 @@ def main() -> None:
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--blocks", type=int, default=12, help="answers that are looked at by blocks, too")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     if not asked.write:
         done = {row["id"] for row in lines(asked.out)} if asked.out.exists() else set()
         model = load_writer(asked.model, asked.dtype)
         with asked.out.open("a", encoding="utf-8") as file:
-            for one in asked_of(asked.data, asked.n):
+            for number, one in enumerate(asked_of(asked.data, asked.n)):
                 if one.id not in done:
-                    print(json.dumps(compared(model, one)), file=file, flush=True)
+                    print(json.dumps(compared(model, one, blocks=number < asked.blocks)), file=file, flush=True)
     found = lines(asked.out)
     told = f"{SENTENCES} sentences a question, {len(found)} questions of NQ, gold short answers, {asked.dtype}."
     section = ["## Hierarchical leave-one-out", "", conditions(scorer=asked.model), "", told, "", *table(found)]
