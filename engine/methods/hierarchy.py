@@ -46,8 +46,10 @@ def hierarchical(
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Attribution:
-    """Exact drops of the passages that matter most, found by `proxy`, by blocks where `documents` names them, else by
-    masked keys; neighbours in the prompt are the blocks of a model that cannot mask.
+    """Exact drops of the passages that matter most.
+
+    They are found by `proxy`, by blocks where `documents` names them, else by masked keys; neighbours in the prompt are
+    the blocks where keys cannot be masked.
 
     Raises what `occlusion` raises, and `AttributionError` where a passage stands in no document or in two.
     """

@@ -2,8 +2,8 @@
 
 The prompt is read once; what follows the last source, and the answer, is read again for each source with its keys
 masked (Geva et al., 2023, section 5, there for single edges between positions). Several sources share a forward pass:
-their copies of that text stand side by side, each blind to the others. What the sources took from each other while
-the prompt was read stays, so that this approximates leaving a source out, at a fraction of its cost.
+their copies of that text stand side by side, each blind to the others. The sources keep the information that they took
+from each other while the prompt was read, so this approximates leaving a source out, at a fraction of its cost.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ def knockout_scores(
 ) -> Floats | None:
     """log p(answer) in nats: nothing masked, then the prompt positions `removed[j]`; shape (1 + len(removed), tokens).
 
-    None where the model's attention takes no such mask, keeps no keys, or memory for it ran out.
+    None where the model's attention takes no such mask, keeps no keys, or memory for it ran out, and where the prompt
+    ends in a source: the answer's first token is then predicted inside it.
     """
-    if not _takes_masks(module):
-        return None
     first = 1 + max(max(positions) for positions in removed)
+    if first == len(ids) or not _takes_masks(module):
+        return None
     tail = [*ids[first:], *answer[:-1]]
     together = max(1, min(len(ids), CPU_TOKENS) // len(tail))
     watch, rows = watch or Watch(), []

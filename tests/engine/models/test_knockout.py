@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.core.values import Prompt
 from engine.methods.occlusion import ask
 from engine.models.hooks import count_forwards
 from tests.tiny import tiny_answer, tiny_model, tiny_prompt
@@ -56,6 +57,16 @@ def test_sources_share_passes_up_to_the_prompts_length():
     together = len(asked.prompt.ids) // tail
     assert 1 < together < 9
     assert count.forwards == 1 + -(-9 // together)
+
+
+@pytest.mark.parametrize("answer", ["Green", "Hanna Lind built the bridge."])
+def test_a_prompt_that_ends_in_a_source_is_left_to_others(answer):
+    model = tiny_model("gpt2")  # has no template, which would come after the last passage
+    prompt = tiny_prompt(3)
+    passages = tuple(segment for segment in prompt.segments if segment.kind == "passage")
+    asked = ask(model.encode(Prompt(passages)), model.encode_answer(answer), count_citation_markers=False)
+    assert max(map(max, asked.removed)) == len(asked.prompt.ids) - 1
+    assert model.score_knocked_out(asked.prompt, asked.removed, asked.ids) is None
 
 
 @pytest.mark.parametrize("kind", ["gemma", "mistral", "lfm2"])
