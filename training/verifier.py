@@ -134,9 +134,21 @@ def parameter_groups(network: EvidenceNetwork, rate: float) -> list[dict[str, An
     return [{"params": members, "lr": rate * k, "peak": rate * k} for k, members in groups.items()]
 
 
+def take_up(network: EvidenceNetwork, folder: Path) -> None:
+    """Put what `save` wrote to `folder` into an adapted network of the same rank, in place."""
+    from safetensors.torch import load_file
+
+    known = {name: tensor.float() for name, tensor in load_file(folder / REST).items()}
+    for name, tensor in load_file(folder / ADAPTER).items():
+        module, factor = name.removeprefix("base_model.model.").removesuffix(".weight").split(".lora_")
+        known[f"encoder.{module}.parametrizations.weight.0.{factor.lower()}"] = tensor.float()
+    unknown = network.load_state_dict(known, strict=False).unexpected_keys
+    if unknown:
+        raise KeyError(f"{folder} has weights of another network: {', '.join(unknown)}")
+
+
 def train(network: EvidenceNetwork, found: Wanted, recipe: Recipe, out: Path, base: str) -> None:
     """Train until `recipe.pairs` are seen; save the averaged weights to `out` every eight minutes and at the end."""
-    add_adapters(network, recipe.rank)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     network.to(device)
     averaged = copy.deepcopy(network)
@@ -227,13 +239,18 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=Recipe.tokens)
     parser.add_argument("--rank", type=int, default=Recipe.rank)
     parser.add_argument("--rate", type=float, default=Recipe.rate)
+    parser.add_argument("--seed", type=int, default=Recipe.seed, help="of the drawn pairs and their order")
+    parser.add_argument("--start", type=Path, help="a folder of an earlier training to go on from")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder that gets adapter, head and thresholds")
     parser.add_argument("--threads", type=int, default=1, help="more only on cores with nothing else to do")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
-    torch.manual_seed(Recipe.seed)
+    torch.manual_seed(asked.seed)
     network, tokenizer = base_network(asked.base)
-    recipe = Recipe(rank=asked.rank, pairs=asked.pairs, tokens=asked.tokens, rate=asked.rate)
+    recipe = Recipe(rank=asked.rank, pairs=asked.pairs, tokens=asked.tokens, rate=asked.rate, seed=asked.seed)
+    add_adapters(network, recipe.rank)
+    if asked.start:
+        take_up(network, asked.start)
     pairs, made = training_pairs(asked.data, asked.made, asked.drawn, recipe.seed)
     teacher = np.load(asked.teacher) if asked.teacher else None
     train(network, wanted(tokenizer, pairs, made, teacher, recipe), recipe, asked.out, asked.base)
