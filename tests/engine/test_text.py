@@ -26,6 +26,7 @@ ONE_SPACE = [
     ["It cost $3.50 vs. $4.", "Mr. A. B. Cole paid."],
     ["He sold 48 shares to Kestrin Ltd.", "Ms Brandvik sold 16."],
     ["It was published in Vol. IV on Jan. 5.", "Nobody read it."],
+    ["Smith v. Jones turned on v. 2.0 of the licence, cl. 4.", "The supply gave 230 V.", "It burned."],
 ]
 
 
