@@ -15,6 +15,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, Self
 
+from filelock import FileLock
 from msgspec.structs import replace
 
 from engine.analyses.attr_rag import attr_rag_run
@@ -111,8 +112,9 @@ class Workbench:
     def prepare_first(self, watch: Watch | None = None) -> None:
         """Ingest the first sample corpus, if it is absent, and write the case that is open on the first start."""
         self._prepare(SAMPLES[0], watch)
-        if not self.cases.has(FIRST_CASE):
-            self.ask(FIRST_QUESTION, SAMPLES[0].name, model=READER, case_id=FIRST_CASE, watch=watch)
+        with _one_process():
+            if not self.cases.has(FIRST_CASE):
+                self.ask(FIRST_QUESTION, SAMPLES[0].name, model=READER, case_id=FIRST_CASE, watch=watch)
 
     def prepare_rest(self, watch: Watch | None = None) -> None:
         """Load the embedder and ingest the other sample corpora that are absent."""
@@ -126,9 +128,10 @@ class Workbench:
         self.prepare_rest(watch)
 
     def _prepare(self, sample: Sample, watch: Watch | None) -> None:
-        if sample.name in {corpus.name for corpus in list_corpora() if corpus.documents}:
-            return
-        report = self.ingest(sample.documents, sample.name, watch)
+        with _one_process():
+            if sample.name in {corpus.name for corpus in list_corpora() if corpus.documents}:
+                return
+            report = self.ingest(sample.documents, sample.name, watch)
         if not report.documents:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "its files are missing"
             raise CorpusError(f"The sample corpus {sample.name} could not be read ({reasons}).")
@@ -318,6 +321,11 @@ class Workbench:
             prompt, answer, _ = subject(case, scorer, self.settings)
             scored = scorer, prompt, answer
         return answer_support(case.answer, case.passages, load_entailment(), self.embedder, scored, watch)
+
+
+def _one_process() -> FileLock:
+    """Held by the one process that prepares the samples of a data folder; another waits, and finds them there."""
+    return FileLock(home() / "samples.lock", thread_local=False)
 
 
 class Growing:

@@ -30,8 +30,8 @@ _ALWAYS_OPEN = _set(
 )
 # Open only before a number or a label ("Fig. 2", "No. 5", "Vol. IV"); "No." alone may end a sentence.
 _OPEN_BEFORE_NUMBER = _set(
-    "fig figs eq eqs no nos vol vols sec secs sect ch chap ref refs p pp pg art para paras cl tab ex app pt nr op b.p m.p "
-    "bp mp jan feb mar apr jun jul aug sep sept oct nov dec"
+    "fig figs eq eqs no nos vol vols sec secs sect ch chap ref refs p pp pg art para paras cl tab ex app pt nr op b.p "
+    "m.p bp mp jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 # Often in the middle of a sentence, sometimes its end: only a word that starts sentences ends it.
 _UNSURE = _set("al etc inc ltd co corp bros jr sr dept univ est u.s u.k u.n d.c a.m p.m b.c a.d ph.d m.d")

@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ from engine.core.progress import Watch
 from engine.core.settings import Retrieval
 from engine.core.values import sha256
 from engine.corpus import index, store
-from engine.corpus.collection import Collection, health
+from engine.corpus.collection import Collection, health, list_corpora
+from engine.corpus.samples import FIRST_CASE
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve.search import search
 from engine.workbench import Workbench
@@ -92,6 +94,16 @@ def records(path: Path, first: int, count: int) -> Path:
 
 def hits_of(collection: Collection) -> list[str]:
     return [hit.passage.id for hit in search(collection, "word7 word8", Retrieval(k=3, mode="hybrid"))]
+
+
+def test_two_servers_that_start_at_once_prepare_the_samples_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path))
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(Workbench().prepare_first) for _ in range(2)]
+    assert [one.exception() for one in both] == [None, None]
+    [corpus] = list_corpora()
+    assert (corpus.name, corpus.documents > 0) == ("bench-chemistry", True)
+    assert Workbench().cases.has(FIRST_CASE)
 
 
 def test_a_locked_library_is_told_and_loses_nothing(tmp_path):
