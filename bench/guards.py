@@ -1,8 +1,9 @@
 """Measure the effect of each guard on the verifier: python -m bench.guards --data DIR [--write].
 
 Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence per claim, under its
-page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; HealthVer (DIR/healthver); sentences of
-the bank investigation's drafts against the passages they cite. The embedded verifier judges each pair once.
+page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; HealthVer (DIR/healthver); claims of
+four sets that say an order of events, as they are and turned round; sentences of the bank investigation's drafts
+against the passages they cite. The embedded verifier judges each pair once.
 Then `guarded` and `doubted` run with all guards, with each switched off in turn, and with none. The seed is fixed.
 """
 
@@ -22,6 +23,7 @@ from bench.results import conditions, write_section
 from bench.verifier import drafts
 from engine.core.settings import Verification
 from engine.methods.are.anchor import anchors
+from engine.methods.are.event_order import orders, turned
 from engine.methods.are.guards import doubted, guarded
 from engine.methods.are.values import Evidence
 from engine.methods.are.verdict import judge
@@ -34,6 +36,7 @@ from training.verifier_calibration import class_f1, macro_f1
 
 Row = dict[str, Any]
 Labelled = tuple[str, Evidence, int]
+ORDERED = [f"{name}.jsonl" for name in ("vitaminc/dev", "covidfact/verify", "healthver/verify", "climate_fever/verify")]
 ON = Verification()
 SWITCHES = {
     "all guards": ON,
@@ -74,25 +77,35 @@ def measured(pairs: Sequence[Labelled], verifier: Entailment, embedder: Embedder
     return rows
 
 
-def vitaminc(path: Path, count: int) -> list[Labelled]:
-    """`count` pairs of VitaminC dev, drawn, each under its page's title; empty where the file is absent."""
-    if not path.exists():
-        return []
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def drawn(path: Path, count: int) -> list[Labelled]:
+    """`count` pairs of claim, evidence (under its page's title, if known) and label; empty where the file is absent."""
+    rows = _rows(path)
     chosen = random.Random(1337).sample(rows, min(count, len(rows)))
     return [
-        (clean(row["claim"]), _evidence(clean(row["evidence"]), row["page"]), CLASSES.index(row["label"]))
-        for row in chosen
+        (clean(r["claim"]), _evidence(clean(r["evidence"]), r.get("page", "")), CLASSES.index(r["label"]))
+        for r in chosen
     ]
 
 
-def plain_pairs(path: Path, count: int) -> list[Labelled]:
-    """`count` pairs of claim, evidence and label, drawn; empty where the file is absent."""
-    if not path.exists():
-        return []
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    chosen = random.Random(1337).sample(rows, min(count, len(rows)))
-    return [(clean(r["claim"]), _evidence(clean(r["evidence"])), CLASSES.index(r["label"])) for r in chosen]
+def turned_round(data: Path) -> list[Labelled]:
+    """Supported claims with one word of order, whose evidence has such a word too: as they are, and turned round.
+
+    From four sets below `data` that the verifier was not trained on.
+    """
+    pairs: list[Labelled] = []
+    for name in ORDERED:
+        for row in _rows(data / name):
+            claim, found = row["claim"], orders(row["claim"])
+            if row["label"] != "supportive" or len(found) != 1 or not orders(row["evidence"]):
+                continue
+            turn = claim[: found[0].start] + turned(claim, found[0]) + claim[found[0].end :]
+            for label, said in (("supportive", claim), ("editing_required", turn)):
+                pairs.append((clean(said), _evidence(clean(row["evidence"])), CLASSES.index(label)))
+    return pairs
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return list(map(json.loads, path.open(encoding="utf-8"))) if path.exists() else []
 
 
 def _evidence(text: str, title: str = "") -> Evidence:
@@ -121,9 +134,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     sets = {
-        "VitaminC dev": vitaminc(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
-        "COVID-Fact": plain_pairs(asked.data / "covidfact" / "verify.jsonl", asked.pairs),
-        "HealthVer": plain_pairs(asked.data / "healthver" / "verify.jsonl", asked.pairs),
+        "VitaminC dev": drawn(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
+        "COVID-Fact": drawn(asked.data / "covidfact" / "verify.jsonl", asked.pairs),
+        "HealthVer": drawn(asked.data / "healthver" / "verify.jsonl", asked.pairs),
+        "orders, half of them turned round": turned_round(asked.data),
         "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }
     verifier, embedder = load_entailment(), load_embedder()
