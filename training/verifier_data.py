@@ -36,13 +36,17 @@ class Page:
 
 @dataclass(frozen=True)
 class Pools:
-    """The sources of training pairs; `real[label]` and `small[label]` are human-labelled pairs."""
+    """The sources of training pairs; `real[label]` and `small[label]` are human-labelled pairs.
+
+    `voices`: pairs of a sentence and its passive form, as it is and with subject and object in each other's place.
+    """
 
     real: tuple[list[Pair], ...]
     small: tuple[list[Pair], ...]
     cases: dict[str, list[Pair]]
     pages: list[Page]
     questions: list[Pair]
+    voices: list[Pair]
 
 
 def read(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -144,11 +148,24 @@ def load_pools(folder: Path) -> Pools:
     cases: dict[str, list[Pair]] = {}
     for row, pair in zip(read(folder, "vitaminc/train.jsonl"), real, strict=True):
         cases.setdefault(row["page"], []).append(pair)
+    pages = pages_of(folder, ("nq_gold_passage", "xquad_en", "hotpotqa_100"))
     small = fever_symmetric(folder, held_out=False) + fool_me_twice(folder, held_out=False) + propositions(folder)
     return Pools(
         real=tuple([p for p in real if p[2] == label] for label in range(3)),
         small=tuple([p for p in small if p[2] == label] for label in range(3)),
         cases={page: rows for page, rows in cases.items() if len(rows) > 3},
-        pages=pages_of(folder, ("nq_gold_passage", "xquad_en", "hotpotqa_100")),
+        pages=pages,
         questions=claims_from_questions(read(folder, "nq_gold_passage/qa.jsonl") + read(folder, "xquad_en/qa.jsonl")),
+        voices=voices(pages),
     )
+
+
+def voices(pages: list[Page]) -> list[Pair]:
+    """Every sentence of the pages that has a passive form: supportive with it, editing required with both swapped."""
+    found = [(edits.passive(sentence), sentence) for page in pages for sentence in page.sentences]
+    return [
+        (claim, sentence, label)
+        for said, sentence in found
+        if said is not None
+        for claim, label in zip(said, (SUPPORTIVE, EDITING), strict=True)
+    ]

@@ -2,7 +2,8 @@
 
 Each function takes a sentence and a seeded `random.Random` and returns a changed sentence, or None if the
 sentence has nothing to change. A changed number, date, name, direction or negation contradicts the original; a
-dropped detail leaves the original borne out only in part; a rewording keeps it borne out.
+dropped detail leaves the original borne out only in part; a rewording, another form of a negation and the passive
+voice keep it borne out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Callable
 from random import Random
 
+from engine.english.parser import parse
 from engine.english.words import ANTONYMS, PAIRS, table
 
 SYNONYMS = table(PAIRS["rewordings"], ";")
@@ -21,6 +23,7 @@ _AUXILIARY = re.compile(
 _NAME = re.compile(r"\b[A-Z][\w'’-]*[a-z](?: (?:of |the |de |van |von )?[A-Z][\w'’-]*[a-z])*")
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w]|[.,]\d)")
 _NOT = re.compile(r" (?:not|never|n't)\b")
+DENIAL = re.compile(r"\b(?:not|no|never|none|nobody|nothing|nor|neither|without|cannot)\b|n't\b", re.IGNORECASE)
 
 
 def change_number(text: str, rng: Random, names: list[str]) -> str | None:
@@ -103,6 +106,67 @@ def negate(text: str, rng: Random, names: list[str]) -> str | None:
     if not match:
         return None
     return text[: match.end()] + rng.choice([" not", " not", " never"]) + text[match.end() :]
+
+
+_VERB = "is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do"
+_RENEGATED: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (rf"\b(?:No|None of the) ((?:[\w'’-]+ ){{1,4}}?)({_VERB})\b", (r"The \1\2 not", r"It is not true that \1\2")),
+    (rf"^(?:The|Any) ((?:[\w'’-]+ ){{1,4}}?)({_VERB}) not\b", (r"No \1\2",)),
+    (r"\b(has|have|had) not (?:a |an |any )?(?=[a-z])", (r"\1 never ",)),
+    (r"\bdoes not have (a |an |any )?", (r"lacks \1", r"is without \1")),
+    (r"\bdid not (?=[a-z])", ("failed to ", "didn't ")),
+    (r"\b(is|are|was|were) not (?:a |an |any )(?=[a-z])", (r"\1 no ", r"\1 never a ")),
+    (r"\b(is|are|was|were|has|have|had|could|would|should|does|do) not\b", (r"\1n't", r"\1 never", r"\1 in no case")),
+    (r"\b(can|will|may|must) not\b", (r"\1 never", r"\1 in no case", r"\1 under no circumstances")),
+    (r"\b(?:no one|nobody)\b", ("not a single person", "none of the people")),
+    (r"\bnever\b", ("not once", "at no time")),
+    (r"\bwithout (?:a|an|any) ", ("with no ",)),
+)
+
+
+def renegate(text: str, rng: Random) -> str | None:
+    """The first negation of one drawn form, said in another; None without one.
+
+    >>> renegate("He did not leave without a word.", Random(1))
+    'He failed to leave without a word.'
+    """
+    forms = [(pattern, news) for pattern, news in _RENEGATED if re.search(pattern, text)]
+    if not forms:
+        return None
+    pattern, news = rng.choice(forms)
+    changed = re.sub(pattern, rng.choice(news), text, count=1)
+    return changed[0].upper() + changed[1:]
+
+
+def passive(text: str) -> tuple[str, str] | None:
+    """A sentence "A opened B in May." as "B was opened by A in May.", and with both in each other's place.
+
+    Only for a regular verb in the past with a subject and an object on either side of it; None else, and without the
+    parser.
+
+    >>> passive("Hanna Lind opened the old bridge in 1874.")
+    ('The old bridge was opened by Hanna Lind in 1874.', 'Hanna Lind was opened by the old bridge in 1874.')
+    """
+    doc = parse(text)
+    verb = next((t for t in doc or () if t.dep_ == "ROOT" and t.tag_ == "VBD" and t.text.endswith("ed")), None)
+    if doc is None or verb is None:
+        return None
+    arms = {t.dep_: t for t in verb.children if t.dep_ in ("nsubj", "dobj")}
+    if len(arms) < 2 or arms["nsubj"].pos_ == "PRON" or arms["dobj"].pos_ == "PRON":
+        return None
+    (a, b), (c, d) = ((t.left_edge.i, t.right_edge.i + 1) for t in (arms["nsubj"], arms["dobj"]))
+    if a != 0 or b != verb.i or c != verb.i + 1 or max(b - a, d - c) > 10:
+        return None
+    subject, thing, rest = doc[a:b].text, doc[c:d].text, doc[d:].text
+    if arms["nsubj"].pos_ != "PROPN" and doc[a].ent_iob_ == "O":
+        subject = subject[0].lower() + subject[1:]
+
+    def said(first: str, second: str, arm: str) -> str:
+        many = "Number=Plur" in arms[arm].morph or any(t.dep_ == "conj" for t in arms[arm].children)
+        joint = "" if rest[:1] in (".", ",", "") else " "
+        return f"{first[0].upper()}{first[1:]} {'were' if many else 'was'} {verb.text} by {second}{joint}{rest}"
+
+    return said(thing, subject, "dobj"), said(subject, thing, "nsubj")
 
 
 Change = Callable[[str, Random, list[str]], str | None]

@@ -81,14 +81,39 @@ def _two_facts(page: Page, place: int, claim: str, names: list[str], rng: Random
     return joined, page.sentences[place] if label == IRRELEVANT else f"{page.sentences[place]} {other}", label
 
 
+def _both_negated(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    """Claim and evidence deny the same in two ways: borne out; else only the claim denies: editing required."""
+    denied = edits.negate(claim, rng, names)
+    if denied is None or len(denied) < len(claim):
+        return None
+    other = edits.renegate(denied, rng) or denied
+    if rng.random() < 0.3:
+        return other, _window(page, place, rng), EDITING
+    said = (other, denied) if rng.random() < 0.6 else (denied, other)
+    return said[0], _window(page, place, rng, said[1]), SUPPORTIVE
+
+
+def _beside_negation(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    """The evidence denies something else beside what the claim says, or what the claim turns round."""
+    others = [s for i, s in enumerate(page.sentences) if i != place and edits.DENIAL.search(s)]
+    if not others:
+        return None
+    parts = [page.sentences[place], rng.choice(others)]
+    rng.shuffle(parts)
+    changed = edits.contradict(claim, rng, names) if rng.random() < 0.4 else None
+    return changed or claim, " ".join(parts), EDITING if changed else SUPPORTIVE
+
+
 Recipe = Callable[[Page, int, str, list[str], Random], Pair | None]
 _RECIPES: dict[str, tuple[Recipe, float]] = {
-    "kept": (_kept, 0.26),
-    "changed claim": (_changed_claim, 0.24),
-    "changed evidence": (_changed_evidence, 0.14),
-    "gap": (_gap, 0.14),
-    "elsewhere": (_elsewhere, 0.10),
-    "two facts": (_two_facts, 0.12),
+    "kept": (_kept, 0.20),
+    "changed claim": (_changed_claim, 0.17),
+    "changed evidence": (_changed_evidence, 0.11),
+    "gap": (_gap, 0.12),
+    "elsewhere": (_elsewhere, 0.08),
+    "two facts": (_two_facts, 0.10),
+    "both negated": (_both_negated, 0.14),
+    "beside negation": (_beside_negation, 0.25),
 }
 
 
@@ -120,13 +145,15 @@ def draw(pools: Pools, rng: Random) -> Iterator[Pair]:
     while True:
         kind = rng.random()
         label = rng.randrange(3)
-        if kind < 0.42:
+        if kind < 0.38:
             pair: Pair | None = rng.choice(pools.real[label])
-        elif kind < 0.56:
+        elif kind < 0.51:
             pair = rng.choice(pools.small[label])
-        elif kind < 0.64:
+        elif kind < 0.57:
             pair = rng.choice(pools.questions)
-        elif kind < 0.90:
+        elif kind < 0.61 and pools.voices:
+            pair = rng.choice(pools.voices)
+        elif kind < 0.91:
             pair = made_from_text(pools.pages, rng)
         else:
             pair = made_from_cases(pools.cases, rng)

@@ -10,9 +10,9 @@ import pytest
 
 from engine.core.errors import FileError
 from training import verifier_edits as edits
-from training.verifier_data import fever_symmetric, fool_me_twice, held_out_page, load_pools, overlap
+from training.verifier_data import Page, fever_symmetric, fool_me_twice, held_out_page, load_pools, overlap
 from training.verifier_held_out import held_out_sets
-from training.verifier_pairs import draw
+from training.verifier_pairs import _beside_negation, _both_negated, draw
 from training.verifier_questions import claim_of, claims_from_questions
 
 SENTENCE = "The bridge, which crosses the Lune, was opened in March 1874 by Hanna Lind and cost more than 4,200 crowns."
@@ -40,6 +40,46 @@ def test_negation_is_taken_out_or_put_in():
     assert edits.negate("It was not sold.", Random(0), []) == "It was sold."
     assert edits.negate("It was sold.", Random(1), []) in ("It was not sold.", "It was never sold.")
     assert edits.negate("Rain fell.", Random(0), []) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        ("No rights are waived.", {"The rights are not waived.", "It is not true that rights are waived."}),
+        ("The lamp does not have a switch.", {"The lamp lacks a switch.", "The lamp is without a switch."}),
+        ("It hurt nobody.", {"It hurt not a single person.", "It hurt none of the people."}),
+        ("It rained.", {None}),
+    ],
+)
+def test_a_negation_in_another_form(text, others):
+    said = {edits.renegate(text, Random(seed)) for seed in range(40)}
+    assert said & others and said <= others | {"No lamp does have a switch.", "The lamp doesn't have a switch.",
+        "The lamp does never have a switch.", "The lamp does in no case have a switch."}  # fmt: skip
+
+
+def test_the_passive_says_the_same_and_the_swapped_one_the_reverse():
+    assert edits.passive("Hanna Lind opened the old bridge in 1874.") == (
+        "The old bridge was opened by Hanna Lind in 1874.",
+        "Hanna Lind was opened by the old bridge in 1874.",
+    )
+    for text in (
+        "She opened the bridge.",
+        "The bridge opened.",
+        "The bridge was opened by Ada.",
+        "Ada sees Otto Berg.",
+    ):
+        assert edits.passive(text) is None
+
+
+def test_what_both_sides_deny_is_borne_out():
+    page = Page("Bridge", ("The old bridge was sold to Otto Moor.", "It had no lamps at all."), ("Riga",))
+    made = [_both_negated(page, 0, page.sentences[0], [], Random(seed)) for seed in range(40)]
+    for claim, evidence, label in made:
+        assert edits.DENIAL.search(claim)
+        assert label == (0 if "sold" in evidence and edits.DENIAL.search(evidence.split(" It had")[0]) else 1)
+    beside = [_beside_negation(page, 0, page.sentences[0], ["Riga"], Random(seed)) for seed in range(40)]
+    assert {label for _, _, label in beside} == {0, 1}
+    assert all("no lamps" in evidence for _, evidence, _ in beside)
 
 
 def test_a_dropped_detail_leaves_a_shorter_sentence_with_nothing_new():
