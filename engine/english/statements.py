@@ -341,7 +341,7 @@ def _can_split(chain: Sequence[Token]) -> bool:
     return not any(
         above.lower_ in ("between", "among")
         or any(c.dep_ == "mark" and c.lower_ in _CONDITIONS for c in above.children)
-        for above in word.ancestors
+        for above in (word, *word.ancestors)
     )
 
 

@@ -233,6 +233,7 @@ def test_two_phrases_are_read_out_of_what_models_write():
             {"The mill banked 900 pounds", "its takings agree", "its deposits agree"},
         ),
         ("If Ann or Bea pays and Cleo signs, the deed stands.", {"If Ann or Bea pays and Cleo signs, the deed stands"}),
+        ("If you pay and sign in May, the deed stands.", {"If you pay and sign in May, the deed stands"}),
         ("He owns two mills, which he bought in 2019.", {"He owns two mills", "he bought two mills in 2019"}),
         ("It was a siege, during which Ada left.", {"It was a siege", "Ada left during a siege"}),
         ("She retired in 2019 and died in 2021.", {"She retired in 2019", "She died in 2021"}),
