@@ -75,7 +75,7 @@ _COMPLETING = _set("on for with from as under through to of into about over agai
 _CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
 _MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
 _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
-_BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
+_BRACKET = re.compile(r"\s+[(\[]\s*(?!(?:if|unless|whether|until)\b)([^()\[\]]*)[)\]](?!\w)", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
 _QUOTES = '"“”«»'
 _MARKS = (",", ";", ":", "–", "—")
@@ -157,6 +157,20 @@ def _relative_word(verb: Token) -> Token | None:
     return next((t for t in verb.subtree if t.tag_ in ("WDT", "WP", "WP$", "WRB") and t.i <= verb.i), None)
 
 
+def _is_listed(token: Token) -> bool:
+    """Is what is parsed as an apposition the second of a list ("met Ann, Bea and Cleo"): no comma closes it."""
+    if token.dep_ != "appos" or not any(c.dep_ == "conj" for c in token.children):
+        return False
+    doc, before, after = token.doc, token.left_edge.i - 1, token.right_edge.i + 1
+    return doc[before].text == "," and (after == len(doc) or doc[after].text not in (",", ":", "–", "—"))
+
+
+def _opens_with_subject(verb: Token) -> bool:
+    """Does a relative clause's pronoun, or nothing, stand for its subject."""
+    pronoun = _relative_word(verb)
+    return pronoun is None or pronoun.dep_ in _SUBJECTS
+
+
 def _identity(noun: Token) -> Token:
     """The subject that a form of "be" equates with the noun ("Ann is a clerk who"), else the noun itself."""
     first = _first_conjunct(noun)
@@ -179,7 +193,8 @@ def _cut(token: Token) -> str:
         return "participle" if past or (token.tag_ == "VBG" and (comma or _identity(head) != head)) else ""
     if token.dep_ == "appos" and comma:
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
-        return "apposition" if {token.pos_, head.pos_} <= {"NOUN", "PROPN"} and not measures else ""
+        named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
+        return "apposition" if named and not measures and not _is_listed(token) else ""
     if token.dep_ == "advcl" and _has_subject(token):
         opening = doc[first].lower_ if doc[first].head == token else ""
         stated = opening in _STATED or (opening in _TIMED and (comma or _finite_tags(token) == {"VBD"}))
@@ -205,7 +220,7 @@ def _can_detach(verb: Token, comma: bool) -> bool:
     if pronoun.tag_ == "WRB":
         return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
     own = pronoun.head == verb and pronoun.dep_ in (*_SUBJECTS, "dobj")
-    led = pronoun.dep_ == "pobj" and pronoun.head.head == verb
+    led = pronoun.dep_ == "pobj" and pronoun.head.head == verb and not any(c.dep_ == "conj" for c in verb.children)
     return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in _SUBJECTS)
 
 
@@ -303,7 +318,7 @@ def split_coordination(statement: Statement) -> Iterator[Statement]:
     """A statement for each part of the first coordination that can be split, each split further."""
     held = {token.i for token in statement.tokens}
     chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj")
-    chain = next((found for found in chains if len(found) > 1 and _can_split(found)), None)
+    chain = next((found for found in chains if len(found) > 1 and _can_split(found, statement.root)), None)
     if chain is None:
         yield statement
         return
@@ -313,17 +328,20 @@ def split_coordination(statement: Statement) -> Iterator[Statement]:
 
 def _conjuncts(word: Token, held: set[int]) -> list[Token]:
     """The word and those coordinated with it, in text order."""
-    after = [c for c in word.children if c.dep_ == "conj" and c.i in held and _is_marked(c)]
+    after = [c for c in word.children if (c.dep_ == "conj" or _is_listed(c)) and c.i in held and _is_marked(c)]
     return sorted([word, *(t for c in after for t in _conjuncts(c, held))], key=lambda t: t.i)
 
 
-def _can_split(chain: Sequence[Token]) -> bool:
-    """Is each part true alone: joined by "and" or "but", not inside a name, a condition or "between"?"""
+def _can_split(chain: Sequence[Token], root: Token) -> bool:
+    """Is each part true alone: joined by "and" or "but", not inside a name, a condition, a list or "between"?"""
     word, *others = chain
     joints = [c.lower_ for token in chain for c in token.children if c.dep_ in ("cc", "preconj")]
     coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
     if (
-        not set(joints) <= _JOINING
+        (word.dep_ == "appos" and word != root)
+        or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
+        or (word.dep_ == "relcl" and word != root and not _opens_with_subject(word))  # "in which A is cut and sold"
+        or not set(joints) <= _JOINING
         or not (joints or coarse == {"VERB"})
         or {"VERB", "NOUN"} <= coarse
         or "ADV" in coarse
@@ -474,7 +492,8 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
         lost |= any(token.i not in covered and token.pos_ in _CONTENT for token in doc)
         for place, content, at in asides:
             before = [t for t in doc if t.idx + lead < place <= start + len(part) and not t.is_punct]
-            if before and content:
+            named = before and before[-1].pos_ in ("NOUN", "PROPN", "NUM")
+            if named and content:
                 facts.append(_aside(sentence, before[-1], content, at))
         result += [_written(fact, sentence, places) for fact in facts]
         start += len(part) + 1

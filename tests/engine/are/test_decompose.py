@@ -234,6 +234,16 @@ def test_two_phrases_are_read_out_of_what_models_write():
         ),
         ("If Ann or Bea pays and Cleo signs, the deed stands.", {"If Ann or Bea pays and Cleo signs, the deed stands"}),
         ("If you pay and sign in May, the deed stands.", {"If you pay and sign in May, the deed stands"}),
+        (
+            "These are the pine marten, the stoat and the weasel.",
+            {"These are the pine marten", "These are the stoat", "These are the weasel"},
+        ),
+        ("She met Otto, a clerk, and Bea.", {"She met Otto", "Otto is a clerk", "She met Bea"}),
+        (
+            "For the tenants' and owners' good, the deed was burned.",
+            {"For the tenants' and owners' good, the deed was burned"},
+        ),
+        ("You may (if the owner agrees) sell the deed.", {"You may (if the owner agrees) sell the deed"}),
         ("He owns two mills, which he bought in 2019.", {"He owns two mills", "he bought two mills in 2019"}),
         ("It was a siege, during which Ada left.", {"It was a siege", "Ada left during a siege"}),
         ("She retired in 2019 and died in 2021.", {"She retired in 2019", "She died in 2021"}),
