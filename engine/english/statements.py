@@ -75,7 +75,8 @@ _COMPLETING = _set("on for with from as under through to of into about over agai
 _CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
 _MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
 _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
-_BRACKET = re.compile(r"\s+[(\[]\s*(?!(?:if|unless|whether|until)\b)([^()\[\]]*)[)\]](?!\w)", re.IGNORECASE)
+_BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
+_ENUMERATOR = re.compile(r"[a-z]|[ivx]+|\d{1,2}", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
 _QUOTES = '"“”«»'
 _MARKS = (",", ";", ":", "–", "—")
@@ -492,16 +493,17 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
         lost |= any(token.i not in covered and token.pos_ in _CONTENT for token in doc)
         for place, content, at in asides:
             before = [t for t in doc if t.idx + lead < place <= start + len(part) and not t.is_punct]
-            named = before and before[-1].pos_ in ("NOUN", "PROPN", "NUM")
-            if named and content:
+            if before and before[-1].pos_ in ("NOUN", "PROPN", "NUM"):
                 facts.append(_aside(sentence, before[-1], content, at))
+            else:
+                lost |= bool(before)
         result += [_written(fact, sentence, places) for fact in facts]
         start += len(part) + 1
     return [*result, *([_unsplit(text)] if lost or not result else [])]
 
 
 def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, int]]]:
-    """The text without brackets, list number and double blanks; the source offset of each character; the brackets.
+    """The text without list number, double blanks and what stands in brackets; source offsets; what can be stated.
 
     A bracket is (offset in the result, content, offset of the content in `text`).
     """
@@ -516,12 +518,25 @@ def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, in
                 kept.append(i)
 
     for match in _BRACKET.finditer(text, at):
+        content = match.group(1).strip()
+        if _qualifies(content):
+            continue
         keep(at, match.start())
-        asides.append((len(kept), match.group(1).strip(), match.start(1)))
+        if content and content[0].isalnum() and not set(content) & set(_QUOTES):
+            asides.append((len(kept), content, match.start(1)))
         at = match.end()
         keep(match.start(), match.start() + 1)  # the words around it stay apart
     keep(at, len(text))
     return "".join(" " if text[i].isspace() else text[i] for i in kept), kept, asides
+
+
+def _qualifies(content: str) -> bool:
+    """Do brackets say under what condition, or how far, rather than what the noun before them is; so does a number."""
+    first = next(iter(parse(content) or ()), None)
+    opening = (
+        first is not None and first.tag_ != "VBN" and first.pos_ in ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
+    )
+    return opening or _ENUMERATOR.fullmatch(content) is not None
 
 
 def _aside(sentence: Sentence, noun: Token, content: str, at: int) -> Statement:

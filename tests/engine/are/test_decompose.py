@@ -243,6 +243,8 @@ def test_two_phrases_are_read_out_of_what_models_write():
             "For the tenants' and owners' good, the deed was burned.",
             {"For the tenants' and owners' good, the deed was burned"},
         ),
+        ("The deed names the owner (a clerk).", {"The deed names the owner", "the owner is a clerk"}),
+        ("The deed names the mill (including its yard).", {"The deed names the mill (including its yard)"}),
         ("You may (if the owner agrees) sell the deed.", {"You may (if the owner agrees) sell the deed"}),
         ("He owns two mills, which he bought in 2019.", {"He owns two mills", "he bought two mills in 2019"}),
         ("It was a siege, during which Ada left.", {"It was a siege", "Ada left during a siege"}),
