@@ -88,7 +88,7 @@ def drawn(path: Path, count: int) -> list[Labelled]:
 
 
 def turned_round(data: Path) -> list[Labelled]:
-    """Supported claims with one word of order, whose evidence has such a word too: as they are, and turned round.
+    """Supported claims with one word of order, whose evidence has one too: as they are, and turned round.
 
     From four sets below `data` that the verifier was not trained on.
     """

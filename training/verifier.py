@@ -3,7 +3,8 @@
 Low-rank adapters (Hu et al. 2021, LoRA) on every matrix of the base, its biases and norms, sixteen token types and a
 three-way head, by cross-entropy on the mixed pairs of `verifier_pairs`; with a teacher's shares of the classes
 (`verifier_teacher`) towards the mean of label and shares, and towards the shares alone for what a model wrote
-(distillation, Hinton et al. 2015). bf16 autocast where the hardware has it, linear decay, and a running mean of the
+(distillation, Hinton et al. 2015). A later training can go on from the weights of an earlier one and keep a share of
+them (WiSE-FT, Wortsman et al. 2022). bf16 autocast where the hardware has it, linear decay, and a running mean of the
 weights, which is what is saved. Then `verifier_calibration` fits scale, bias and thresholds on the dev halves. On a GPU
 the recipe is the same and takes minutes.
 """
@@ -177,6 +178,20 @@ def train(network: EvidenceNetwork, found: Wanted, recipe: Recipe, out: Path, ba
     save(trained(averaged), out, base)
 
 
+def mix(start: Path, out: Path, share: float) -> None:
+    """Move the weights in `out` towards those they were trained from: `share` in [0, 1] of these (WiSE-FT).
+
+    Fine-tuned weights lose on text of other kinds; the mean keeps most of what both have learned.
+    """
+    from safetensors.torch import load_file, save_file
+
+    for name in (ADAPTER, REST):
+        old, new = load_file(start / name), load_file(out / name)
+        mean = {key: new[key].float().lerp(old[key].float(), share).to(new[key].dtype) for key in new}
+        save_file(mean, out / name, metadata={"format": "pt"})
+        (out / name).chmod(0o644)
+
+
 def average(averaged: EvidenceNetwork, network: EvidenceNetwork, keep: float) -> None:
     """Move the running mean of the trained weights towards `network`'s, in place; `keep` in [0, 1] of it stays."""
     with torch.no_grad():
@@ -241,6 +256,9 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=Recipe.rate)
     parser.add_argument("--seed", type=int, default=Recipe.seed, help="of the drawn pairs and their order")
     parser.add_argument("--start", type=Path, help="a folder of an earlier training to go on from")
+    parser.add_argument(
+        "--keep", type=float, default=0.0, help="share of the start's weights in the mean that is saved"
+    )
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder that gets adapter, head and thresholds")
     parser.add_argument("--threads", type=int, default=1, help="more only on cores with nothing else to do")
     asked = parser.parse_args()
@@ -254,6 +272,8 @@ def main() -> None:
     pairs, made = training_pairs(asked.data, asked.made, asked.drawn, recipe.seed)
     teacher = np.load(asked.teacher) if asked.teacher else None
     train(network, wanted(tokenizer, pairs, made, teacher, recipe), recipe, asked.out, asked.base)
+    if asked.start and asked.keep:
+        mix(asked.start, asked.out, asked.keep)
     calibrate_folder(asked.data, asked.out)
 
 

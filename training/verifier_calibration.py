@@ -100,7 +100,6 @@ def fit_thresholds(sets: Sequence[tuple[Floats, Ints]]) -> tuple[float, float]:
         for editing in GRID:
             limits = float(supportive), float(editing)
             score = float(np.mean([macro_f1(labels, called(found, *limits)) for found, labels in sets]))
-            score -= 0.01 * (abs(supportive - 0.5) + abs(editing - 0.5))
             if score > best:
                 best, at = score, limits
     return round(at[0], 2), round(at[1], 2)

@@ -94,7 +94,7 @@ def _both_negated(page: Page, place: int, claim: str, names: list[str], rng: Ran
 
 
 def _beside_negation(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
-    """The evidence denies something else beside what the claim says, or what the claim turns round."""
+    """The evidence has a sentence that denies something else, next to the one that the claim repeats or changes."""
     others = [s for i, s in enumerate(page.sentences) if i != place and edits.DENIAL.search(s)]
     if not others:
         return None

@@ -167,7 +167,7 @@ def _is_listed(token: Token) -> bool:
 
 
 def _opens_with_subject(verb: Token) -> bool:
-    """Does a relative clause's pronoun, or nothing, stand for its subject."""
+    """Is a relative clause's pronoun its subject, or has it none."""
     pronoun = _relative_word(verb)
     return pronoun is None or pronoun.dep_ in _SUBJECTS
 
@@ -433,7 +433,8 @@ def split_phrases(statement: Statement) -> list[Statement]:
     free = [{t.i for t in c.subtree} for c in beside]
     if len(free) < 2:
         return [statement]
-    return [statement.without(set().union(*(one for one in free if one is not kept))) for kept in free]
+    commas = {min(one) - 1 for one in free if verb.doc[min(one) - 1].text == ","}  # "made in Cork, for 40 euros"
+    return [statement.without(commas.union(*(one for one in free if one is not kept))) for kept in free]
 
 
 def is_sentence(statement: Statement) -> bool:
@@ -503,7 +504,7 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
 
 
 def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, int]]]:
-    """The text without list number, double blanks and what stands in brackets; source offsets; what can be stated.
+    """The text without list number, double blanks and most brackets; source offsets; the brackets to state.
 
     A bracket is (offset in the result, content, offset of the content in `text`).
     """

@@ -1,4 +1,4 @@
-"""What a training saves: read back by the engine and by a later training."""
+"""The saved weights of a training, read back by the engine and by a later training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 
 from engine.models.embedder import DEFAULT
 from engine.models.verifier_network import base_network, collate, encode, load_network
-from training.verifier import add_adapters, save, take_up, trained
+from training.verifier import add_adapters, mix, save, take_up, trained
 
 PAIRS = [("Lind paid 40 euros.", "Lind paid 40 euros on 3 May."), ("Moor owns it.", "Moor owns the mill.")]
 
@@ -34,6 +34,17 @@ def test_a_later_training_goes_on_from_the_same_weights(saved):
     assert before.keys() == after.keys()
     for name, tensor in before.items():
         torch.testing.assert_close(after[name], tensor, rtol=2**-7, atol=1e-6)  # stored as bfloat16
+
+
+def test_a_mix_is_the_mean_of_the_start_and_what_was_trained(saved, tmp_path):
+    network, _, folder = saved
+    save({name: 3 * tensor for name, tensor in trained(network).items()}, tmp_path, DEFAULT)
+    mix(folder, tmp_path, 0.25)
+    mixed, _ = base_network(DEFAULT)
+    add_adapters(mixed, 4)
+    take_up(mixed, tmp_path)
+    for name, tensor in trained(network).items():
+        torch.testing.assert_close(trained(mixed)[name], 2.5 * tensor, rtol=2**-6, atol=1e-6)
 
 
 def test_weights_of_another_network_are_refused(saved):

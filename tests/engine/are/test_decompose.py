@@ -243,6 +243,7 @@ def test_two_phrases_are_read_out_of_what_models_write():
             "For the tenants' and owners' good, the deed was burned.",
             {"For the tenants' and owners' good, the deed was burned"},
         ),
+        ("Five were made in Cork, for 40 euros.", {"Five were made in Cork", "Five were made for 40 euros"}),
         ("Ada met the owner (a clerk).", {"Ada met the owner", "the owner is a clerk"}),
         ("Ada sold the mill (including its yard).", {"Ada sold the mill (including its yard)"}),
         ("You may (if the owner agrees) sell the deed.", {"You may (if the owner agrees) sell the deed"}),
