@@ -1,9 +1,9 @@
 """Calibrate the embedded verifier: `python -m training.verifier_calibration --data DIR`.
 
 Fits, on the first parts of the held-out sets and of the sets of other domains, every set weighing the same: a scale and
-bias for each class (vector scaling, Guo et al. 2017), and both thresholds for one window, by the mean of the sets'
-macro-F1. For more windows both stay at 0.5: fitted ones were no better on claims with longer evidence. Pairs made by
-code are not fitted on. Precision by class is counted on the other parts. Writes thresholds.json.
+bias for each class (vector scaling, Guo et al. 2017), and both thresholds, by the mean of the sets' macro-F1 on
+evidence of one window. Pairs made by code are not fitted on. Precision by class is counted on the other parts. Writes
+thresholds.json.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.models.protocols import Floats
-from engine.models.verdicts import CLASSES, EVEN, Precision, WindowThreshold, combine, windows
+from engine.models.verdicts import CLASSES, Precision, Thresholds, combine, windows
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier
 from training.verifier_data import Pair
 from training.verifier_domains import SIZE, every_set
@@ -143,8 +143,8 @@ def calibrate(verifier: EmbeddedVerifier, sets: Sequence[HeldOut]) -> Calibratio
             for data, look, places in one_window
         ]
     )
-    single = WindowThreshold(windows=1, supportive=supportive, editing_required=editing)
-    fitted = msgspec.structs.replace(fitted, thresholds=(single, *EVEN))
+    thresholds = Thresholds(supportive=supportive, editing_required=editing)
+    fitted = msgspec.structs.replace(fitted, thresholds=thresholds)
     verdicts = [np.array([_call(fitted, logits) for logits in look]) for look in looks]
     return msgspec.structs.replace(fitted, precisions=precisions(sets, verdicts))
 

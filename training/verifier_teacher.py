@@ -23,7 +23,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from engine.models.protocols import Floats
-from engine.models.verdicts import EVEN, WindowThreshold
+from engine.models.verdicts import Thresholds
 from engine.models.verifier import Calibration
 from engine.models.verifier_large import BASE, letter_logits, questions
 from training.adapter import MODULES
@@ -123,7 +123,7 @@ def train(teacher: Teacher, pairs: Sequence[Pair], rate: float, tokens: int, min
 def calibration(looks: Sequence[Floats], sets: Sequence[HeldOut]) -> Calibration:
     """Scale, bias, thresholds and precisions from the log shares of each set's pairs, shape (pairs, 3).
 
-    Every human-made set has the same weight. Evidence is one window, so one pair of thresholds is enough.
+    Every human-made set has the same weight.
     """
     fitting = [
         (data, look, data.half(fitted=True)) for data, look in zip(sets, looks, strict=True) if data.name != MADE
@@ -136,8 +136,8 @@ def calibration(looks: Sequence[Floats], sets: Sequence[HeldOut]) -> Calibration
     three = [(data, look, half) for data, look, half in fitting if not data.two]
     maxima = [(fitted.probabilities(look[half])[:, :2], labels_of(data)[half]) for data, look, half in three]
     supportive, editing = fit_thresholds(maxima)
-    every = WindowThreshold(windows=EVEN[-1].windows, supportive=supportive, editing_required=editing)
-    fitted = msgspec.structs.replace(fitted, thresholds=(every,))
+    thresholds = Thresholds(supportive=supportive, editing_required=editing)
+    fitted = msgspec.structs.replace(fitted, thresholds=thresholds)
     verdicts = [called(fitted.probabilities(look)[:, :2], supportive, editing) for look in looks]
     return msgspec.structs.replace(fitted, precisions=precisions(sets, verdicts))
 

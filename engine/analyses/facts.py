@@ -323,9 +323,8 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why="the check was stopped early; check the answer again, then replay it")
     if asked.by_prompt:
         return Outcome(why=BY_PROMPT)
-    # A check that is older than the guard of roles or the closest sentence ran without them.
-    earlier = {"roles": False, "closest": False}
-    settings = Verification.from_dict({**earlier, **analysis.stamp.settings.get("verification", {})})
+    # A check that is older than the guard of roles ran without it.
+    settings = Verification.from_dict({"roles": False, **analysis.stamp.settings.get("verification", {})})
     collection = _collection(case, settings, asked.corpus, tools)
     embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked.verifier))
     sources = Sources(embedder, case.passages, collection, analysis.stamp.settings.get("mode", "hybrid"))

@@ -209,8 +209,6 @@ class Verification(Value, frozen=True):
     event_order: Annotated[bool, about("Match the order of events")] = True
     roles: Annotated[bool, about("Match roles by meaning")] = True
     anchored: Annotated[bool, about("Evidence must name the subject")] = True
-    # Beside a verdict on a passage of several windows: see methods/are/verdict.py.
-    closest: Annotated[bool, about("Judge the closest sentence too")] = True
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
     atomic: Annotated[bool, about("Split clauses into atomic facts")] = True

@@ -1,8 +1,8 @@
 """From window probabilities to a verdict: pure functions that every verifier shares (ARE, section 4.3).
 
 Long evidence is read in windows of whole sentences. p(supportive) and p(editing required) are each the maximum over
-the windows; each has a threshold that depends on the number of windows; with neither reached the verdict is
-irrelevant. Every probability is a verifier's opinion: `verdict_note` gives the words that must stand beside it.
+the windows; each has a threshold; with neither reached the verdict is irrelevant. Every probability is a verifier's
+opinion: `verdict_note` gives the words that must stand beside it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ WINDOW_WORDS = 80
 _LONG_SENTENCE = 110  # words over which a sentence is cut: about what the network reads
 
 
-class WindowThreshold(Value, frozen=True):
-    """Least p(supportive) and p(editing required) for up to `windows` windows."""
+class Thresholds(Value, frozen=True):
+    """The least p(supportive) and p(editing required) of a verdict."""
 
-    windows: int
-    supportive: float
-    editing_required: float
+    supportive: float = 0.5
+    editing_required: float = 0.5
 
 
 class Precision(Value, frozen=True):
@@ -39,7 +38,7 @@ class Precision(Value, frozen=True):
     called: int
 
 
-EVEN = (WindowThreshold(windows=1_000_000, supportive=0.5, editing_required=0.5),)
+EVEN = Thresholds()
 
 
 def windows(evidence: str, words: int = WINDOW_WORDS) -> list[tuple[int, int]]:
@@ -72,25 +71,25 @@ def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in zip([start, *cuts], [*cuts, end], strict=True) if text[a:b].strip()]
 
 
-def decide(supportive: float, editing: float, count: int, thresholds: Sequence[WindowThreshold] = EVEN) -> VerdictClass:
-    """The verdict for the two maxima over `count` windows; where both reach, the one further above its threshold.
+def decide(supportive: float, editing: float, thresholds: Thresholds = EVEN) -> VerdictClass:
+    """The verdict for the two maxima over the windows; where both reach, the one further above its threshold.
 
-    >>> decide(0.7, 0.2, 1), decide(0.4, 0.3, 1)
+    >>> decide(0.7, 0.2), decide(0.4, 0.3)
     ('supportive', 'irrelevant')
     """
-    limit = next((t for t in thresholds if count <= t.windows), thresholds[-1])
-    ratios = {"supportive": supportive / limit.supportive, "editing_required": editing / limit.editing_required}
+    ratios = {
+        "supportive": supportive / thresholds.supportive,
+        "editing_required": editing / thresholds.editing_required,
+    }
     best: VerdictClass = "supportive" if ratios["supportive"] >= ratios["editing_required"] else "editing_required"
     return best if ratios[best] >= 1.0 else "irrelevant"
 
 
-def combine(
-    probabilities: Floats, spans: Sequence[tuple[int, int]], thresholds: Sequence[WindowThreshold] = EVEN
-) -> Judged:
+def combine(probabilities: Floats, spans: Sequence[tuple[int, int]], thresholds: Thresholds = EVEN) -> Judged:
     """One verdict from the class probabilities of each window, shape (windows, 3)."""
     tops = probabilities.argmax(axis=0)
     supportive, editing = float(probabilities[tops[0], 0]), float(probabilities[tops[1], 1])
-    verdict = decide(supportive, editing, len(spans), thresholds)
+    verdict = decide(supportive, editing, thresholds)
     at = int(tops[1] if verdict == "editing_required" else tops[0])
     return Judged(verdict=verdict, scores=_shares(supportive, editing), window=spans[at], windows=len(spans))
 

@@ -2,7 +2,7 @@
 
 Three verdicts: supportive, editing required, irrelevant (also where the evidence supports a part only). `embedded` is
 all-MiniLM-L6-v2 with a trained low-rank adapter; assets/models/verifier/README.md says on what it was trained and how
-well it does. Calibration and thresholds by number of windows were fitted on dev halves (thresholds.json). Others: any
+well it does. Calibration and thresholds were fitted on dev halves (thresholds.json). Others: any
 NLI classifier whose config names its labels, and TRUE (Honovich et al. 2022). Left out: a logistic layer on counts of
 differing numbers, names and negations, which gained nothing; models that need remote code.
 """
@@ -33,7 +33,7 @@ from engine.models.verdicts import (
     EVEN,
     WINDOW_WORDS,
     Precision,
-    WindowThreshold,
+    Thresholds,
     combine,
     softmax,
     verdict_note,
@@ -68,7 +68,7 @@ class WindowedVerifier:
         self,
         classify: Classify,
         name: str,
-        thresholds: Sequence[WindowThreshold] = EVEN,
+        thresholds: Thresholds = EVEN,
         batch_size: int = 16,
         words: int = WINDOW_WORDS,
     ) -> None:
@@ -223,7 +223,7 @@ class Calibration(Value, frozen=True):
 
     scale: tuple[float, ...] = (1.0, 1.0, 1.0)
     bias: tuple[float, ...] = (0.0, 0.0, 0.0)
-    thresholds: tuple[WindowThreshold, ...] = EVEN
+    thresholds: Thresholds = EVEN
     precisions: tuple[Precision, ...] = ()
 
     def probabilities(self, logits: Floats) -> Floats:

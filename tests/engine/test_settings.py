@@ -144,7 +144,6 @@ FACTS = {
     "verification.max_iterations": 1,
     "verification.demonstrations": 1,
     "verification.names_and_numbers": False,
-    "verification.closest": False,
     "verification.event_order": False,
     "verification.roles": False,
     "verification.anchored": False,

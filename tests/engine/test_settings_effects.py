@@ -58,7 +58,6 @@ ELSEWHERE = {
     "refinement.seeds": "refinement.test_run:test_a_seed_that_a_run_of_a_has_is_taken_by_no_other_condition",
     "refinement.seconds": "refinement.test_run:test_a_condition_that_takes_too_long_is_given_up",
     "verification.demonstrations": "are.test_examples:test_a_check_shows_as_many_as_its_setting_asks_for",
-    "verification.closest": "are.test_verdict:test_long_evidence_is_judged_by_its_closest_sentence_too",
 }
 CHUNKS = {"chunking.method": "words", "chunking.words": 6, "chunking.overlap": 2}
 EMBEDDED = {"retrieval.embedder": ""}

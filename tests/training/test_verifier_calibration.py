@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.models.verdicts import CLASSES, WindowThreshold, decide, softmax
+from engine.models.verdicts import CLASSES, Thresholds, decide, softmax
 from engine.models.verifier import Calibration
 from training.verifier_calibration import (
     Seen,
@@ -69,8 +69,8 @@ def test_calibration_error_by_hand():
 def test_called_agrees_with_decide():
     rng = np.random.default_rng(2)
     maxima = rng.random((300, 2)).astype(np.float32)
-    limits = (WindowThreshold(windows=9, supportive=0.45, editing_required=0.7),)
-    one_by_one = [CLASSES.index(decide(float(s), float(e), 1, limits)) for s, e in maxima]
+    limits = Thresholds(supportive=0.45, editing_required=0.7)
+    one_by_one = [CLASSES.index(decide(float(s), float(e), limits)) for s, e in maxima]
     assert called(maxima, 0.45, 0.7).tolist() == one_by_one
 
 

@@ -33,7 +33,7 @@ from engine.methods.are.values import (
     Outcome,
     Ruling,
 )
-from engine.methods.are.verdict import ask_verdict, judge, judge_closest
+from engine.methods.are.verdict import ask_verdict, judge
 
 EDITED_FROM = 2  # passages that ask for an edit from which one is tried
 FAR = 0.3  # shares of words by which another sentence says less of the fact
@@ -142,11 +142,11 @@ def _checks(
     own: list[Ruling] = []
     if tools.measured and pairs:
         near = [{anchor.evidence: anchor for anchor in work.near}[i] for work, i in rows]
-        closest = task.settings.closest
-        own = judge_closest(pairs, near, tools.verifier, watch) if closest else judge(pairs, tools.verifier, watch)
         own = [
             guarded(ruling, fact, text, anchor, task.settings, work.dated)
-            for ruling, (fact, text), anchor, (work, _) in zip(own, pairs, near, rows, strict=True)
+            for ruling, (fact, text), anchor, (work, _) in zip(
+                judge(pairs, tools.verifier, watch), pairs, near, rows, strict=True
+            )
         ]
         read = [(work.fact, work.considered[i]) for work, i in rows]
         own = doubted(own, read, task.sources.embedder, task.settings)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
-from engine.methods.are.anchor import SPEAKS, Anchor
 from engine.methods.are.values import Exchange, Ruling, VerdictName
 from engine.models.closed import Choice, can_score, choose
 from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
 from engine.models.replies import lines, parse_option
-from engine.models.verdicts import CLASSES, UNSURE, verdict_note
+from engine.models.verdicts import UNSURE, verdict_note
 from engine.prompts import ask, fill, with_examples
 
 WORDS: dict[str, VerdictClass] = {"agrees": "supportive", "disagrees": "editing_required", "irrelevant": "irrelevant"}
@@ -44,24 +42,6 @@ def asked(
 def judge(pairs: Sequence[tuple[str, str]], verifier: Entailment, watch: Watch | None = None) -> list[Ruling]:
     """The entailment model's rulings on (fact, evidence) pairs, in order."""
     return [Ruling.of(judged, verifier) for judged in verifier.judge(pairs, watch)]
-
-
-def judge_closest(
-    pairs: Sequence[tuple[str, str]], near: Sequence[Anchor], verifier: Entailment, watch: Watch | None = None
-) -> list[Ruling]:
-    """As `judge`; long evidence is judged by its closest sentence too, and the mean of both decides.
-
-    A long passage is read in windows whose largest probabilities are joined, so that a sentence about something else
-    can contradict the fact. `near` has each evidence's anchor: its sentence counts if it speaks of the fact at all.
-    """
-    judged = verifier.judge(pairs, watch)
-    places = [i for i, one in enumerate(judged) if one.windows > 1 and near[i].share >= SPEAKS]
-    sentences = [(pairs[i][0], pairs[i][1][near[i].start : near[i].end]) for i in places]
-    for i, other in zip(places, verifier.judge(sentences, watch) if places else (), strict=True):
-        scores: dict[str, float] = {name: (judged[i].scores[name] + other.scores[name]) / 2 for name in CLASSES}
-        verdict = max(CLASSES, key=lambda name: scores[name])
-        judged[i] = replace(judged[i], verdict=verdict, scores=scores, window=(near[i].start, near[i].end))
-    return [Ruling.of(one, verifier) for one in judged]
 
 
 def ask_verdict(

@@ -87,7 +87,7 @@ class Doubting(WordVerifier):
 
 def test_an_unsure_passage_of_a_later_round_does_not_undo_a_sure_contradiction():
     fact, bare = "The bridge opened in 1932.", Verification(keep=1, names_and_numbers=False, anchored=False)
-    (record,) = run(fact, tools=Tools(Doubting()), settings=replace(bare, closest=False)).facts
+    (record,) = run(fact, tools=Tools(Doubting()), settings=bare).facts
     assert [len(done.checks) for done in record.iterations] == [1, 1, 1]
     assert (record.outcome, record.evidence.text) == ("contradicted", GIVEN[0])
     # Without edits there is nothing to search for again (ARE, 4.3: irrelevant facts alone are).

@@ -4,12 +4,8 @@ import math
 
 import pytest
 
-from engine.methods.are.anchor import anchors
-from engine.methods.are.values import Evidence
-from engine.methods.are.verdict import ask_verdict, judge, judge_closest, parse_verdict
-from engine.models.protocols import Judged
+from engine.methods.are.verdict import ask_verdict, judge, parse_verdict
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.models.verdicts import CLASSES
 from tests.engine.are.scripted import WordVerifier
 
 
@@ -60,33 +56,3 @@ def test_an_entailment_models_ruling_says_who_and_that_it_was_not_measured():
     assert (ruling.verdict, ruling.unsure) == ("supportive", False)
     assert ruling.note == "supportive by word table, not measured"
     assert sum(ruling.scores.values()) == pytest.approx(1)
-
-
-class ByLength:
-    """Long evidence is two windows, contradicted; a sentence alone is borne out."""
-
-    name = "by-length"
-
-    def judge(self, pairs, watch=None):
-        return [self.judged(len(evidence) > 40) for _, evidence in pairs]
-
-    def judged(self, long):
-        scores = dict(zip(CLASSES, (0.4, 0.6, 0.0) if long else (0.7, 0.2, 0.1), strict=True))
-        return Judged("editing_required" if long else "supportive", scores, windows=1 + long)
-
-
-def test_long_evidence_is_judged_by_its_closest_sentence_too():
-    """By hand: means (0.4 + 0.7) / 2, (0.6 + 0.2) / 2, (0.0 + 0.1) / 2."""
-    fact, text = "The tenant paid the rent", "Much else was said on that day. The tenant paid the rent."
-    (near,) = anchors(fact, [Evidence(text=text, source="case")])
-    (found,) = judge_closest([(fact, text)], [near], ByLength())
-    assert found.verdict == "supportive"
-    assert found.scores == pytest.approx({"supportive": 0.55, "editing_required": 0.4, "irrelevant": 0.05})
-    assert text[slice(*found.window)] == "The tenant paid the rent."
-    assert judge([(fact, text)], ByLength())[0].verdict == "editing_required"
-
-
-def test_a_passage_that_does_not_speak_of_the_fact_is_judged_once():
-    fact, text = "The tenant paid the rent", "Much else was said on that day. It rained in Cork and in Mallow."
-    (near,) = anchors(fact, [Evidence(text=text, source="case")])
-    assert judge_closest([(fact, text)], [near], ByLength()) == judge([(fact, text)], ByLength())

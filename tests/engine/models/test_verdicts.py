@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from engine.models.protocols import Judged
-from engine.models.verdicts import Precision, WindowThreshold, combine, decide, softmax, verdict_note, windows
+from engine.models.verdicts import Precision, Thresholds, combine, decide, softmax, verdict_note, windows
 
 
 def test_short_evidence_is_one_window():
@@ -38,25 +38,22 @@ def test_windows_cover_every_word_in_order_within_budget(sizes):
     assert all(len(text[a:b].split()) <= 60 for a, b in spans)
 
 
-LIMITS = (
-    WindowThreshold(windows=1, supportive=0.5, editing_required=0.5),
-    WindowThreshold(windows=3, supportive=0.6, editing_required=0.8),
-)
+LIMITS = Thresholds(supportive=0.6, editing_required=0.8)
 
 
 @pytest.mark.parametrize(
-    ("supportive", "editing", "count", "verdict"),
+    ("supportive", "editing", "verdict"),
     [
-        (0.55, 0.10, 1, "supportive"),
-        (0.55, 0.10, 2, "irrelevant"),
-        (0.30, 0.79, 3, "irrelevant"),
-        (0.30, 0.80, 3, "editing_required"),
-        (0.65, 0.81, 9, "supportive"),
-        (0.61, 0.95, 2, "editing_required"),
+        (0.60, 0.10, "supportive"),
+        (0.55, 0.10, "irrelevant"),
+        (0.30, 0.79, "irrelevant"),
+        (0.30, 0.80, "editing_required"),
+        (0.65, 0.81, "supportive"),
+        (0.61, 0.95, "editing_required"),
     ],
 )
-def test_decide_by_number_of_windows(supportive, editing, count, verdict):
-    assert decide(supportive, editing, count, LIMITS) == verdict
+def test_the_verdict_is_the_one_further_above_its_threshold(supportive, editing, verdict):
+    assert decide(supportive, editing, LIMITS) == verdict
 
 
 def test_combine_takes_each_maximum_and_names_the_window():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -15,7 +14,7 @@ import torch
 from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, NAME, SMALLER
 from engine.models.protocols import Entailment
-from engine.models.verdicts import CLASSES, WindowThreshold
+from engine.models.verdicts import CLASSES, Thresholds
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier, load_embedded, load_entailment
 from engine.models.verifier_network import base_network, collate, encode
 
@@ -89,7 +88,7 @@ def test_the_deciding_window_is_named():
 
 
 def test_thresholds_come_from_the_calibration():
-    strict = (WindowThreshold(windows=10, supportive=0.99, editing_required=0.99),)
+    strict = Thresholds(supportive=0.99, editing_required=0.99)
     verifier = scripted(Calibration(thresholds=strict))
     assert verifier.judge([("Lind paid", "Lind paid.")])[0].verdict == "irrelevant"
 
@@ -116,8 +115,7 @@ def test_the_shipped_files_are_small_and_complete():
 
 def test_the_shipped_calibration_is_sound():
     calibration = msgspec.json.decode((FOLDER / "thresholds.json").read_bytes(), type=Calibration)
-    assert all(a.windows < b.windows for a, b in pairwise(calibration.thresholds))
-    assert all(0 < t.supportive < 1 and 0 < t.editing_required < 1 for t in calibration.thresholds)
+    assert 0 < calibration.thresholds.supportive < 1 and 0 < calibration.thresholds.editing_required < 1
     assert {p.verdict for p in calibration.precisions} == set(CLASSES)
     assert all(0 <= p.share <= 1 and p.called > 0 for p in calibration.precisions)
 
