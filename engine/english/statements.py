@@ -70,6 +70,7 @@ _FREE = _set(
     "in on at by since near from between as for with during through until alongside under to of into about after before"
     " over against within among across throughout despite"
 )
+_NARROWING = _set("only mostly mainly especially")
 _PARTING = _set("and but while whereas")
 _COMPLETING = _set("on for with from as under through to of into about over against")
 _CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
@@ -431,10 +432,16 @@ def split_phrases(statement: Statement) -> list[Statement]:
     if beside and beside[0].i == verb.i + 1 and verb.tag_ != "VBN" and beside[0].lower_ in _COMPLETING:
         beside.pop(0)  # "relied on it"
     free = [{t.i for t in c.subtree} for c in beside]
-    if len(free) < 2:
+    objects = {t.i for c in beside for noun in c.children if noun.dep_ == "pobj" for t in noun.subtree}
+    if len(free) < 2 or any(_narrows(t) for t in statement.tokens if t.i not in objects):
         return [statement]
     commas = {min(one) - 1 for one in free if verb.doc[min(one) - 1].text == ","}  # "made in Cork, for 40 euros"
     return [statement.without(commas.union(*(one for one in free if one is not kept))) for kept in free]
+
+
+def _narrows(word: Token) -> bool:
+    """Is it a superlative or "only": what is said holds for all phrases of the verb together."""
+    return word.tag_ in ("JJS", "RBS") or word.lower_ in _NARROWING
 
 
 def is_sentence(statement: Statement) -> bool:
