@@ -1,7 +1,7 @@
 """One round of ARE on the facts that are open: search, verdicts, then an edit or another (ARE, sections 4.2 and 4.3).
 
-All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one): a fact
-that one of them bears out is not edited by another.
+All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one), and the
+surest verdict decides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from engine.methods.are.values import (
 from engine.methods.are.verdict import ask_verdict, judge
 
 EDITED_FROM = 2  # passages that ask for an edit from which one is tried
-FAR = 0.3  # shares of words by which another sentence says less of the fact
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def one_round(
             queries=work.queries,
             considered=work.considered,
             checks=checks,
-            decided=deciding(checks, work.considered, work.near),
+            decided=deciding(checks),
             exchanges=(*([work.exchange] if work.exchange else []), *said),
         )
         records[work.place] = _settled(task, work, iteration, watch)
@@ -162,29 +161,19 @@ def _checks(
         yield tuple(checks), tuple(exchanges)
 
 
-def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near: Sequence[Anchor] = ()) -> int | None:
-    """The check that decides: a supportive one before one that asks for an edit before the rest.
+def deciding(checks: Sequence[Check]) -> int | None:
+    """The check that decides: the surest of those that speak for or against the fact, lowered ones last; None of none.
 
-    Of several supportive ones the surest decides, of several that ask for an edit the one whose passage is most like
-    the fact: a passage about something else contradicts it surely, too; one that a guard lowered comes last. A
-    supportive passage whose sentences say far less of the fact (`near`) than one that asks for an edit and lacks a
-    number or name of it does not come first.
+    Of two alike, such as those without scores, a supportive one comes first.
     """
-    rank = {"supportive": 3, "editing_required": 2, "irrelevant": 1, "unparsed": 0}
-    worths = {anchor.evidence: anchor.worth for anchor in near}
-    lacking = {anchor.evidence for anchor in near if anchor.lacking}
-    asking = [c for c in checks if c.ruling.verdict == "editing_required" and c.evidence in lacking]
-    closest = max((worths[check.evidence] for check in asking), default=0.0)
 
-    def worth(place: int) -> tuple[float, float]:
-        check = checks[place]
-        ruling = check.ruling
-        sure = ruling.scores.get(ruling.verdict, 0.0) if ruling.verdict != "irrelevant" else 0.0
-        alike = considered[check.evidence].score if considered and ruling.verdict == "editing_required" else sure
-        far = ruling.verdict == "supportive" and worths.get(check.evidence, closest) < closest - FAR
-        return rank[ruling.verdict] - 2 * far - 0.5 * ruling.lowered, alike
+    def worth(place: int) -> tuple[bool, bool, float, bool, int]:
+        ruling = checks[place].ruling
+        speaks = ruling.verdict in ("supportive", "editing_required")
+        sure = ruling.scores.get(ruling.verdict, 0.0) if speaks else float(ruling.verdict == "irrelevant")
+        return speaks, not ruling.lowered, sure, ruling.verdict == "supportive", -place
 
-    return max(range(len(checks)), key=lambda place: (*worth(place), -place)) if checks else None
+    return max(range(len(checks)), key=worth, default=None)
 
 
 def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> FactRecord:

@@ -226,12 +226,16 @@ def test_cancel_gives_back_what_was_finished():
     assert not record.finished
 
 
-def test_a_supportive_passage_wins_over_one_that_contradicts():
-    def check(verdict, p):
-        return Check(evidence=0, ruling=Ruling(verdict=verdict, by="", note="", scores={verdict: p}))
+def test_the_surest_verdict_decides():
+    def check(verdict, p=None, lowered=False):
+        scores = {} if p is None else {verdict: p}
+        return Check(evidence=0, ruling=Ruling(verdict=verdict, by="", note="", scores=scores, lowered=lowered))
 
-    assert deciding([check("editing_required", 0.9), check("supportive", 0.6), check("irrelevant", 1)]) == 1
-    assert deciding([check("irrelevant", 0.9), check("editing_required", 0.5), check("editing_required", 0.7)]) == 2
+    assert deciding([check("editing_required", 0.6), check("supportive", 0.9), check("irrelevant", 1)]) == 1
+    assert deciding([check("editing_required", 0.9), check("supportive", 0.6), check("irrelevant", 1)]) == 0
+    assert deciding([check("editing_required", 0.9, lowered=True), check("supportive", 0.6)]) == 1
+    assert deciding([check("editing_required"), check("supportive"), check("unparsed")]) == 1
+    assert deciding([check("unparsed"), check("irrelevant", 0.9)]) == 1
     assert deciding([]) is None
 
 
