@@ -56,6 +56,7 @@ bench-evaluate:
 bench-verify:
 	$(BIN)/python -m bench.guards --data $(DATA) --write
 	$(BIN)/python -m bench.facts --data $(DATA) --write
+	$(BIN)/python -m bench.claims --data $(DATA) --write
 bench-refine:
 	$(BIN)/python -m bench.refinement --write
 bench-steps:

@@ -129,6 +129,13 @@ def evidence(results: str) -> Iterator[Row]:
             )
 
 
+def claims(results: str) -> Iterator[Row]:
+    """What a check says of a claim, with the passages found for it."""
+    for row in table_with("surest", section("claims", results)):
+        simple = f"supportive first {row['supportive first']}, most relevant passage {row['first']}"
+        yield Row("check of a claim, ten passages", row["set"], row["claims"], "macro-F1", row["surest"], simple)
+
+
 def support(results: str) -> Iterator[Row]:
     """How far an answer's sentence is borne out."""
     if table := table_with("score", section("support", results)):
@@ -192,7 +199,7 @@ def judges(results: str) -> Iterator[Row]:
 
 
 READ: tuple[Callable[[str], Iterator[Row]], ...] = (
-    *(verifiers, evidence, support, sources, retrieval, in_documents, decomposition, judges),
+    *(verifiers, claims, evidence, support, sources, retrieval, in_documents, decomposition, judges),
 )
 
 

@@ -18,6 +18,7 @@ OUTCOMES = {
     "answered": "revised",
     "not triggered": "not triggered: equals A",
     "refused": "refused",
+    "copied": "copied, no revision",
     "cut": "cut at the limit",
     "empty": "empty",
     "too long": "prompt too long",
@@ -42,7 +43,7 @@ def _card(variant: Variant | None, name: str, value: Refinement, diff: bool) -> 
     head = tag("h3", escape(f"{name} · {method.title}")) + tag("p", escape(method.about), class_="gw-note")
     if variant is None:
         return tag("section", head + chips([("", "not run yet")]), class_="gw-card", aria_label=f"Condition {name}")
-    trouble = variant.answer is None
+    trouble = variant.answer is None or variant.outcome == "copied"
     kind = "gw-card gw-trouble" if trouble else "gw-card gw-ran" if variant.outcome != "not triggered" else "gw-card"
     why = "" if variant.trigger is None or method.rule == "every time" else variant.trigger.sentence
     reason = tag("p", escape(why), class_="gw-note gw-why") if why else ""
@@ -66,6 +67,9 @@ def _facts(variant: Variant) -> list[tuple[str, str]]:
 def _text(variant: Variant, value: Refinement, diff: bool) -> str:
     if variant.answer is None:
         return ""
+    if variant.outcome == "copied":
+        reply = tag("div", with_pills(variant.answer.text), class_="gw-text", tabindex="0")
+        return tag("details", tag("summary", "What it wrote") + reply)
     baseline = value.baseline
     if not diff or baseline is None or variant.name == "A":
         return tag("div", with_pills(variant.answer.text), class_="gw-text", tabindex="0")

@@ -237,7 +237,7 @@ def _figure(value: float | None) -> str:
 def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
     """A as it stands; every other answer as changes to A."""
     variant = value.variants[name]
-    if variant.answer is None:
+    if variant.answer is None or variant.outcome == "copied":
         return [plain(f"{title_of(name)}: no answer. {variant.problem}")]
     if name == "A" or value.baseline is None:
         return [plain(title_of(name), "note"), Text(answer_runs(variant.answer, case.passages), "answer")]

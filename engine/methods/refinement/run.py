@@ -7,6 +7,7 @@ there: nothing that has an answer is written twice.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,9 +15,10 @@ from functools import partial
 
 from msgspec.structs import replace as changed
 
-from engine.answer.citations import annotate
+from engine.answer.citations import annotate, without_markers
 from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
 from engine.core.progress import Watch, whole
+from engine.core.text import sentences
 from engine.core.values import Answer
 from engine.methods import signals
 from engine.methods.refinement import gates
@@ -47,9 +49,32 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
         return "empty", "The model wrote nothing."
     if end.reply.refused:
         return "refused", "The model says that the passages do not answer the question."
+    if copied(end):
+        return "copied", "The model repeated its instructions or an example. This is no revision; try a larger model."
     if not end.reply.finished:
         return "cut", f"Cut at its limit of {limit} tokens: treat it as incomplete, not as worse."
     return "answered", ""
+
+
+def copied(turn: Turn) -> bool:
+    """Whether each sentence of the reply is in the instructions, examples or critique of its prompt and nowhere else.
+
+    Words are compared, without citation markers; sentences of one or two words are not counted.
+    """
+    told, shown = "", ""
+    for segment in turn.prompt.segments:
+        if segment.kind in ("passage", "question", "draft"):
+            shown += _words(segment.text)
+        elif segment.kind != "template":
+            told += _words(segment.text)
+    text = turn.reply.text
+    said = [words for words in (_words(text[start:end]) for start, end in sentences(text)) if words.count(" ") > 3]
+    return bool(said) and all(words in told and words not in shown for words in said)
+
+
+def _words(text: str) -> str:
+    """The words in lower case, each between blanks."""
+    return " ".join(["", *re.findall(r"\w+", without_markers(text).lower()), ""])
 
 
 def stands(known: Variant, trigger: Trigger | None) -> bool:

@@ -10,9 +10,9 @@ from engine.core.settings import Decoding
 from engine.core.values import Answer, Attribution, Json, Prompt, Stamp, Value
 
 Gate = Literal["own", "always"]
-Outcome = Literal["answered", "not triggered", "refused", "cut", "empty", "too long", "timed out", "failed"]
+Outcome = Literal["answered", "not triggered", "refused", "copied", "cut", "empty", "too long", "timed out", "failed"]
 Purpose = Literal["answer", "critique", "revision"]
-WITH_ANSWER: tuple[Outcome, ...] = ("answered", "not triggered", "refused", "cut")
+WITH_ANSWER: tuple[Outcome, ...] = ("answered", "not triggered", "refused", "copied", "cut")
 
 
 class Turn(Value, frozen=True):
@@ -55,7 +55,7 @@ class Variant(Value, frozen=True):
     """One condition on the case. `trigger` is None for A, B and C1, which no rule starts; `seed` is its own stream.
 
     `outcome` "not triggered": the answer is A's, byte for byte. `problem` says what happened to one without an
-    answer, or what to know of one that has it (refused, cut at the token limit).
+    answer, or what to know of one that has it (refused, copied from its instructions, cut at the token limit).
     """
 
     name: str

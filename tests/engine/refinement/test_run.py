@@ -14,11 +14,11 @@ from engine.answer.quoting_reader import shortened, whole_id
 from engine.core.errors import InputError, ModelError, PromptTooLong, ServerError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting, SecondPass as RefinementSettings, Settings
-from engine.core.values import Answer
+from engine.core.values import Answer, Prompt, Segment
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
 from engine.methods.refinement.request import MORE_TOKENS, conditions_of, stream
-from engine.methods.refinement.run import refine, refining
-from engine.methods.refinement.values import Refinement
+from engine.methods.refinement.run import copied, refine, refining
+from engine.methods.refinement.values import Refinement, Turn
 from engine.models.scripted import ScriptedWriter, word_tokens
 from engine.prompts import template
 from tests.engine.refinement.refine_cases import (
@@ -352,6 +352,27 @@ def test_empty_refused_and_cut_answers_are_said():
     cut = refine(request(settings=short, variants=("A", "C2")))
     assert (cut.variants["C2"].outcome, cut.variants["C2"].answer.text) == ("cut", "Hanna Lind built")
     assert "3 tokens" in cut.variants["C2"].problem
+
+
+def test_a_reply_from_the_examples_or_the_critique_is_no_revision():
+    told = "Books are lent for three weeks"
+    prompt = Prompt(
+        segments=(
+            Segment(kind="demonstration", text=f"Passage 1: {told}. Nobody pays."),
+            Segment(kind="passage", text="Passage 1: Hanna Lind built the bridge. Nobody pays.", number=1),
+            Segment(kind="critique", text="Some words occur in no passage [1], [2]. Revise the answer."),
+        )
+    )
+
+    def found(text):
+        return copied(Turn(purpose="revision", prompt=prompt, reply=Answer(text=text)))
+
+    assert found(f"{told} [cite_1].") and found("Some words occur in no passage [cite_2].")
+    assert not found("Nobody pays at all.") and not found("Hanna Lind built the bridge [cite_1].")
+    assert not found(f"{told}. Hanna Lind built the bridge.") and not found("Nobody pays.") and not found("Yes.")
+    asked_for = refine(request(variants=PLAIN)).variants["C2"].turns[-1].prompt.segments[-1].text
+    value = refine(request(writer(C2=asked_for), variants=PLAIN))
+    assert value.variants["C2"].outcome == "copied" and value.variants["D"].outcome == "answered"
 
 
 def test_a_condition_that_takes_too_long_is_given_up():

@@ -1,0 +1,158 @@
+"""Check claims against the passages found for them: python -m bench.claims --data DIR [--claims N] [--write].
+
+Public claims whose label is known, each with the ten passages of its set that are most like it, checked as a fact is
+(embedded verifier, guards on, no edits, one round). CLAP NQ: answer sentences, as they are and changed by code.
+FoolMeTwice: held-out pages. COVID-Fact; CLIMATE-FEVER: claims with sentences for or against them, not both. Macro-F1 of
+three rules for the passage that decides. Drawn with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from bench.results import conditions, write_section
+from engine.core.settings import Verification
+from engine.core.text import titled
+from engine.core.values import Document, Passage
+from engine.corpus.chunking import passages
+from engine.methods.are.are import check_answer
+from engine.methods.are.evidence import Sources
+from engine.methods.are.rounds import deciding
+from engine.methods.are.tools import Task, Tools
+from engine.methods.are.values import Check
+from engine.models.alignment import clean
+from engine.models.embedder import embed_passages, load_embedder
+from engine.models.protocols import Embedder, Entailment
+from engine.models.verdicts import CLASSES
+from engine.models.verifier import load_entailment
+from training.verifier_calibration import Ints, macro_f1
+from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, held_out_page, label_of, read
+from training.verifier_held_out import domain_shift
+
+FOUND = 10
+ONCE = Verification(evidence_from="case", atomic=False, molecular=False, edit=False, max_iterations=1)
+Claims = list[tuple[str, int]]
+TOLD = (
+    "Claims of public sets, each checked against the ten passages of its set that are most like it; three of them are "
+    "judged. *Surest*: the verdict with the largest probability decides, one that a guard lowered last, as in the app. "
+    "*Supportive first*: any supportive passage decides. *First*: the most relevant passage alone. Share right: of the "
+    "claims called supportive, and called contradicted, by *surest*. Where no passage speaks, the claim counts as "
+    "missed."
+)
+
+
+def pages(texts: Iterable[tuple[str, str]]) -> list[Passage]:
+    """The passages of (title, text) pages, as the app cuts them."""
+    given = dict.fromkeys((clean(title), clean(text)) for title, text in texts)
+    cut = [passages(Document(str(n), title, text, "", "text/plain")) for n, (title, text) in enumerate(given)]
+    return [passage for one in cut for passage in one]
+
+
+def clap_nq(folder: Path) -> tuple[list[Passage], Claims]:
+    """Answer sentences that people wrote, as they are and with one change."""
+    rows = read(folder, "clapnq/qa.jsonl")
+    claims = [(claim, label) for claim, _, label in domain_shift(folder) if label != IRRELEVANT]
+    return pages((r["title"], r["passage"]) for r in rows), claims
+
+
+def fool_me_twice(folder: Path) -> tuple[list[Passage], Claims]:
+    """Claims about held-out pages; a page is what a search brought and the evidence."""
+    rows = [r for r in read(folder, "fool_me_twice/verify.jsonl") if held_out_page(r["page"])]
+    texts = [(r["page"], " ".join(dict.fromkeys([*r["retrieved"], *r["evidence"]]))) for r in rows]
+    return pages(texts), [(clean(r["claim"]), label_of(r)) for r in rows]
+
+
+def covid_fact(folder: Path) -> tuple[list[Passage], Claims]:
+    """Claims about COVID-19 and their changed forms."""
+    rows = read(folder, "covidfact/verify.jsonl")
+    return pages(("", r["evidence"]) for r in rows), [(clean(r["claim"]), label_of(r)) for r in rows]
+
+
+def climate_fever(folder: Path) -> tuple[list[Passage], Claims]:
+    """Claims that some of their five sentences support, or contradict, but not both."""
+    rows = read(folder, "climate_fever/verify.jsonl")
+    labels: dict[str, set[int]] = {}
+    for row in rows:
+        labels.setdefault(clean(row["claim"]), set()).add(label_of(row))
+    spoken = [(claim, found - {IRRELEVANT}) for claim, found in labels.items()]
+    return pages((r["title"], r["evidence"]) for r in rows), [(c, *found) for c, found in spoken if len(found) == 1]
+
+
+SETS: dict[str, Callable[[Path], tuple[list[Passage], Claims]]] = {
+    "CLAP NQ, made": clap_nq,
+    "FoolMeTwice held-out pages": fool_me_twice,
+    "COVID-Fact": covid_fact,
+    "CLIMATE-FEVER": climate_fever,
+}
+
+
+def checked(claims: Claims, given: Sequence[Passage], embedder: Embedder, verifier: Entailment) -> list[list[Check]]:
+    """The checks of each claim against the passages most like it."""
+    vectors = embed_passages(embedder, [titled(one.title, one.text) for one in given])
+    found = []
+    for claim, query in zip(claims, embedder.embed([claim for claim, _ in claims]), strict=True):
+        near = tuple(given[i] for i in np.argsort(-(vectors @ query))[:FOUND])
+        record = check_answer(Task("", claim[0], Sources(embedder, near), Tools(verifier), ONCE))
+        found.append([check for fact in record.facts for check in fact.iterations[0].checks])
+    return found
+
+
+def surest(checks: Sequence[Check]) -> int:
+    """The class by the app's rule."""
+    place = deciding(checks)
+    return IRRELEVANT if place is None else _class(checks[place])
+
+
+def supportive_first(checks: Sequence[Check]) -> int:
+    """Supportive where any passage is, else editing required where any is."""
+    return min(map(_class, checks), default=IRRELEVANT)
+
+
+def first(checks: Sequence[Check]) -> int:
+    """The class of the most relevant passage."""
+    return _class(checks[0]) if checks else IRRELEVANT
+
+
+def _class(check: Check) -> int:
+    return CLASSES.index(check.ruling.verdict)  # type: ignore[arg-type]
+
+
+def row(name: str, labels: Ints, found: Sequence[Sequence[Check]]) -> str:
+    """One line of the table."""
+    called = [np.array([rule(checks) for checks in found]) for rule in (surest, supportive_first, first)]
+    right = [labels[called[0] == kind] == kind for kind in (SUPPORTIVE, EDITING)]
+    shares = [f"{some.mean():.2f} of {len(some)}" if len(some) else "-" for some in right]
+    scores = [f"{macro_f1(labels, some):.3f}" for some in called]
+    return f"| {name} | {len(labels)} | {' | '.join([*scores, *shares])} |"
+
+
+def main() -> None:
+    """Print each row; with --write, store the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--claims", type=int, default=250, help="of each set, at most")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
+    asked = parser.parse_args()
+    embedder, verifier = load_embedder(), load_entailment()
+    table = [
+        "| set | claims | surest | supportive first | first | called supportive: right | called contradicted: right |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    print(*table, sep="\n")
+    for name, make in SETS.items():
+        given, claims = make(asked.data)
+        drawn = Random(11).sample(claims, min(asked.claims, len(claims)))
+        table.append(row(name, np.array([label for _, label in drawn]), checked(drawn, given, embedder, verifier)))
+        print(table[-1], flush=True)
+    if asked.write:
+        title = f"## Claims against several passages\n\n{TOLD}\n\n{conditions()}\n"
+        write_section("claims", "\n".join([title, *table]))
+
+
+if __name__ == "__main__":
+    main()
