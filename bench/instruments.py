@@ -130,7 +130,7 @@ def evidence(results: str) -> Iterator[Row]:
 
 
 def claims(results: str) -> Iterator[Row]:
-    """What a check says of a claim, with the passages found for it."""
+    """The check of a claim with the passages found for it."""
     for row in table_with("surest", section("claims", results)):
         simple = f"supportive first {row['supportive first']}, most relevant passage {row['first']}"
         yield Row("check of a claim, ten passages", row["set"], row["claims"], "macro-F1", row["surest"], simple)

@@ -50,7 +50,11 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     if end.reply.refused:
         return "refused", "The model says that the passages do not answer the question."
     if copied(end):
-        return "copied", "The model repeated its instructions or an example. This is no revision; try a larger model."
+        return (
+            "copied",
+            "The model repeated its instructions or an example instead of a revision. A larger model may do better, or "
+            "this one without worked examples (refinement.demonstrations).",
+        )
     if not end.reply.finished:
         return "cut", f"Cut at its limit of {limit} tokens: treat it as incomplete, not as worse."
     return "answered", ""
