@@ -24,7 +24,7 @@ from engine.methods.are.are import check_answer
 from engine.methods.are.evidence import Sources
 from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
-from engine.methods.are.values import Check
+from engine.methods.are.values import Check, Evidence
 from engine.models.alignment import clean
 from engine.models.embedder import embed_passages, load_embedder
 from engine.models.protocols import Embedder, Entailment
@@ -37,10 +37,11 @@ from training.verifier_held_out import domain_shift
 FOUND = 10
 ONCE = Verification(evidence_from="case", atomic=False, molecular=False, edit=False, max_iterations=1)
 Claims = list[tuple[str, int]]
+Found = tuple[Sequence[Check], Sequence[Evidence]]  # the checks of a claim and the passages considered
 TOLD = (
     "Claims of public sets, each checked against the ten passages of its set that are most like it; three of them are "
-    "judged. *Surest*: the verdict with the largest probability decides, one that a guard lowered last, as in the app. "
-    "*Supportive first*: any supportive passage decides. *First*: the most relevant passage alone. Share right: of the "
+    "judged. *Surest*: the verdict decides whose probability times the relevance of its passage is the largest, one "
+    "that a guard lowered last, as in the app. *Supportive first*: any supportive passage decides. *First*: the most relevant passage alone. Share right: of the "
     "claims called supportive, and called contradicted, by *surest*. Where no passage speaks, the claim counts as "
     "missed."
 )
@@ -91,29 +92,31 @@ SETS: dict[str, Callable[[Path], tuple[list[Passage], Claims]]] = {
 }
 
 
-def checked(claims: Claims, given: Sequence[Passage], embedder: Embedder, verifier: Entailment) -> list[list[Check]]:
+def checked(claims: Claims, given: Sequence[Passage], embedder: Embedder, verifier: Entailment) -> list[Found]:
     """The checks of each claim against the passages most like it."""
     vectors = embed_passages(embedder, [titled(one.title, one.text) for one in given])
-    found = []
+    found: list[Found] = []
     for claim, query in zip(claims, embedder.embed([claim for claim, _ in claims]), strict=True):
         near = tuple(given[i] for i in np.argsort(-(vectors @ query))[:FOUND])
         record = check_answer(Task("", claim[0], Sources(embedder, near), Tools(verifier), ONCE))
-        found.append([check for fact in record.facts for check in fact.iterations[0].checks])
+        found.append(
+            next(((done.checks, done.considered) for fact in record.facts for done in fact.iterations), ((), ()))
+        )
     return found
 
 
-def surest(checks: Sequence[Check]) -> int:
+def surest(checks: Sequence[Check], considered: Sequence[Evidence]) -> int:
     """The class by the app's rule."""
-    place = deciding(checks)
+    place = deciding(checks, considered)
     return IRRELEVANT if place is None else _class(checks[place])
 
 
-def supportive_first(checks: Sequence[Check]) -> int:
+def supportive_first(checks: Sequence[Check], _: Sequence[Evidence]) -> int:
     """Supportive where any passage is, else editing required where any is."""
     return min(map(_class, checks), default=IRRELEVANT)
 
 
-def first(checks: Sequence[Check]) -> int:
+def first(checks: Sequence[Check], _: Sequence[Evidence]) -> int:
     """The class of the most relevant passage."""
     return _class(checks[0]) if checks else IRRELEVANT
 
@@ -122,9 +125,9 @@ def _class(check: Check) -> int:
     return CLASSES.index(check.ruling.verdict)  # type: ignore[arg-type]
 
 
-def row(name: str, labels: Ints, found: Sequence[Sequence[Check]]) -> str:
+def row(name: str, labels: Ints, found: Sequence[Found]) -> str:
     """One line of the table."""
-    called = [np.array([rule(checks) for checks in found]) for rule in (surest, supportive_first, first)]
+    called = [np.array([rule(*one) for one in found]) for rule in (surest, supportive_first, first)]
     right = [labels[called[0] == kind] == kind for kind in (SUPPORTIVE, EDITING)]
     shares = [f"{some.mean():.2f} of {len(some)}" if len(some) else "-" for some in right]
     scores = [f"{macro_f1(labels, some):.3f}" for some in called]

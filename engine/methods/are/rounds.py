@@ -1,7 +1,7 @@
 """One round of ARE on the facts that are open: search, verdicts, then an edit or another (ARE, sections 4.2 and 4.3).
 
 All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one), and the
-surest verdict decides.
+surest verdict on the most relevant of them decides.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def one_round(
             queries=work.queries,
             considered=work.considered,
             checks=checks,
-            decided=deciding(checks),
+            decided=deciding(checks, work.considered),
             exchanges=(*([work.exchange] if work.exchange else []), *said),
         )
         records[work.place] = _settled(task, work, iteration, watch)
@@ -161,16 +161,18 @@ def _checks(
         yield tuple(checks), tuple(exchanges)
 
 
-def deciding(checks: Sequence[Check]) -> int | None:
-    """The check that decides: the surest of those that speak for or against the fact, lowered ones last; None of none.
+def deciding(checks: Sequence[Check], considered: Sequence[Evidence]) -> int | None:
+    """The check that decides, of those that speak for or against the fact; None of none.
 
-    Of two alike, such as those without scores, a supportive one comes first.
+    The probability of its verdict times the relevance of its passage is the largest; lowered ones come last. Of two
+    alike, as those without scores are, a supportive one comes first.
     """
 
     def worth(place: int) -> tuple[bool, bool, float, bool, int]:
         ruling = checks[place].ruling
         speaks = ruling.verdict in ("supportive", "editing_required")
         sure = ruling.scores.get(ruling.verdict, 0.0) if speaks else float(ruling.verdict == "irrelevant")
+        sure *= considered[checks[place].evidence].relevance
         return speaks, not ruling.lowered, sure, ruling.verdict == "supportive", -place
 
     return max(range(len(checks)), key=worth, default=None)

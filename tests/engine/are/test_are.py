@@ -19,7 +19,7 @@ from engine.methods.are.evidence import Sources, find_evidence
 from engine.methods.are.report import measures
 from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
-from engine.methods.are.values import AreRecord, Check, Ruling
+from engine.methods.are.values import AreRecord, Check, Evidence, Ruling
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedWriter
@@ -231,12 +231,17 @@ def test_the_surest_verdict_decides():
         scores = {} if p is None else {verdict: p}
         return Check(evidence=0, ruling=Ruling(verdict=verdict, by="", note="", scores=scores, lowered=lowered))
 
-    assert deciding([check("editing_required", 0.6), check("supportive", 0.9), check("irrelevant", 1)]) == 1
-    assert deciding([check("editing_required", 0.9), check("supportive", 0.6), check("irrelevant", 1)]) == 0
-    assert deciding([check("editing_required", 0.9, lowered=True), check("supportive", 0.6)]) == 1
-    assert deciding([check("editing_required"), check("supportive"), check("unparsed")]) == 1
-    assert deciding([check("unparsed"), check("irrelevant", 0.9)]) == 1
-    assert deciding([]) is None
+    def decided(*checks, relevance=(0.5, 0.5, 0.5)):
+        placed = [replace(check, evidence=place) for place, check in enumerate(checks)]
+        return deciding(placed, [Evidence(text="", source="case", relevance=r) for r in relevance])
+
+    assert decided(check("editing_required", 0.6), check("supportive", 0.9), check("irrelevant", 1)) == 1
+    assert decided(check("editing_required", 0.9), check("supportive", 0.6), check("irrelevant", 1)) == 0
+    assert decided(check("editing_required", 0.9), check("supportive", 0.6), relevance=(0.5, 0.8)) == 1
+    assert decided(check("editing_required", 0.9, lowered=True), check("supportive", 0.6)) == 1
+    assert decided(check("editing_required"), check("supportive"), check("unparsed")) == 1
+    assert decided(check("unparsed"), check("irrelevant", 0.9)) == 1
+    assert decided() is None
 
 
 def test_measures_on_a_fixed_entailment_table():
