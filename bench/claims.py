@@ -41,9 +41,9 @@ Found = tuple[Sequence[Check], Sequence[Evidence]]  # the checks of a claim and 
 TOLD = (
     "Claims of public sets, each checked against the ten passages of its set that are most like it; three of them are "
     "judged. *Surest*: the verdict decides whose probability times the relevance of its passage is the largest, one "
-    "that a guard lowered last, as in the app. *Supportive first*: any supportive passage decides. *First*: the most relevant passage alone. Share right: of the "
-    "claims called supportive, and called contradicted, by *surest*. Where no passage speaks, the claim counts as "
-    "missed."
+    "that a guard lowered last, as in the app. *Supportive first*: any supportive passage decides. *First*: the most "
+    "relevant passage alone. Share right: of the claims called supportive, and called contradicted, by *surest*. Where "
+    "no passage speaks, the claim counts as missed."
 )
 
 
