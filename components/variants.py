@@ -18,7 +18,7 @@ OUTCOMES = {
     "answered": "revised",
     "not triggered": "not triggered: equals A",
     "refused": "refused",
-    "copied": "copied, no revision",
+    "copied": "copied",
     "cut": "cut at the limit",
     "empty": "empty",
     "too long": "prompt too long",
@@ -53,7 +53,8 @@ def _card(variant: Variant | None, name: str, value: Refinement, diff: bool) -> 
 
 
 def _facts(variant: Variant) -> list[tuple[str, str]]:
-    state = OUTCOMES[variant.outcome] if variant.trigger is not None or variant.answer is None else "written"
+    written = variant.trigger is None and variant.answer is not None and variant.outcome != "copied"
+    state = "written" if written else OUTCOMES[variant.outcome]
     facts = [("", state)]
     if variant.trigger is not None and variant.trigger.rule not in ("always", "unavailable"):
         facts.append(("rule", variant.trigger.rule))

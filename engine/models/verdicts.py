@@ -2,7 +2,7 @@
 
 Long evidence is read in windows of whole sentences. p(supportive) and p(editing required) are each the maximum over
 the windows; each has a threshold; with neither reached the verdict is irrelevant. Every probability is a verifier's
-opinion: `verdict_note` gives the words that must stand beside it.
+opinion: `verdict_note` gives the words shown with it.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Three verdicts: supportive, editing required, irrelevant (also where the evidence supports a part only). `embedded` is
 all-MiniLM-L6-v2 with a trained low-rank adapter; assets/models/verifier/README.md says on what it was trained and how
-well it does. Calibration and thresholds were fitted on dev halves (thresholds.json). Others: any
-NLI classifier whose config names its labels, and TRUE (Honovich et al. 2022). Left out: a logistic layer on counts of
-differing numbers, names and negations, which gained nothing; models that need remote code.
+well it does. Calibration and thresholds were fitted on dev halves (thresholds.json). Others: any NLI classifier whose
+config names its labels, and TRUE (Honovich et al. 2022). Left out: a logistic layer on counts of differing numbers,
+names and negations, which gained nothing; models that need remote code.
 """
 
 from __future__ import annotations

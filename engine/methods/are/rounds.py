@@ -141,11 +141,10 @@ def _checks(
     own: list[Ruling] = []
     if tools.measured and pairs:
         near = [{anchor.evidence: anchor for anchor in work.near}[i] for work, i in rows]
+        own = judge(pairs, tools.verifier, watch)
         own = [
             guarded(ruling, fact, text, anchor, task.settings, work.dated)
-            for ruling, (fact, text), anchor, (work, _) in zip(
-                judge(pairs, tools.verifier, watch), pairs, near, rows, strict=True
-            )
+            for ruling, (fact, text), anchor, (work, _) in zip(own, pairs, near, rows, strict=True)
         ]
         read = [(work.fact, work.considered[i]) for work, i in rows]
         own = doubted(own, read, task.sources.embedder, task.settings)

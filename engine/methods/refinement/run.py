@@ -52,7 +52,7 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     if copied(end):
         return (
             "copied",
-            "The model repeated its instructions or an example instead of a revision. A larger model may do better, or "
+            "The model repeated its instructions or an example instead of answering. A larger model may do better, or "
             "this one without worked examples (refinement.demonstrations).",
         )
     if not end.reply.finished:

@@ -133,3 +133,33 @@ def test_the_facts_of_a_are_followed_into_every_condition():
     assert [(k.fact, k.kept) for k in found["A"]] == [("Hanna built it.", 1.0), ("Lind built it.", 1.0)]
     assert [(k.verdict, k.kept) for k in found["C2"]] == [("supportive", 0.0), ("irrelevant", 1.0)]
     assert report_facts(replace(report, entailments={})) == {}
+
+
+def copying():
+    """C2 repeats its request; D revises."""
+    request = refine(Request(case(), writer(), Settings(), variants=("A", "C2"))).variants["C2"].turns[-1].prompt
+    return refine(Request(case(), writer(C2=request.segments[-1].text), Settings(), variants=("A", "C2", "D")))
+
+
+def test_a_copied_reply_is_no_answer_in_the_report():
+    from engine.analyses.refinement import _answer
+
+    value = copying()
+    (block,) = _answer(case(), value, "C2")
+    assert "no answer. The model repeated its instructions" in str(block)
+    assert "no answer" not in str(_answer(case(), value, "D"))
+
+
+def test_a_copied_reply_is_folded_on_its_card():
+    def draw(value):
+        from components.variants import variant_cards
+
+        variant_cards(value, ("A", "C2", "D"), diff=False)
+
+    from streamlit.testing.v1 import AppTest
+
+    app = AppTest.from_function(draw, kwargs={"value": copying()}).run(timeout=30)
+    assert not app.exception
+    _, copied, revised = "".join(one.proto.body for one in app.get("html")).split("<section")[1:4]
+    assert "<summary>What it wrote</summary>" in copied and "The model repeated" in copied
+    assert "<details>" not in revised
