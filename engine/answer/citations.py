@@ -38,6 +38,16 @@ def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple
     return tuple(found)
 
 
+def style_of(text: str) -> Style:
+    """The style in which `text` cites."""
+    return "garage" if "[cite_" in text.lower() else "alce"
+
+
+def blanked(text: str, markers: re.Pattern[str] = ANY_CITATION) -> str:
+    """`text` with blanks in place of its markers: offsets stay."""
+    return markers.sub(lambda marker: " " * len(marker.group()), text)
+
+
 def without_markers(text: str) -> str:
     """`text` less the markers of both styles and the space before each.
 
@@ -66,8 +76,7 @@ def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int]
 
     Sentences are split with the markers blanked; a marker before the first sentence joins that one.
     """
-    blank = CITATION[style].sub(lambda marker: " " * len(marker.group()), text)
-    spans = list(sentences(blank))
+    spans = list(sentences(blanked(text, CITATION[style])))
     for marker in CITATION[style].finditer(text):
         before = [i for i, (start, _) in enumerate(spans) if start <= marker.start()]
         index = before[-1] if before else 0

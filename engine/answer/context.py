@@ -10,7 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from engine.core.errors import QuestionError
 from engine.core.progress import Watch
@@ -49,15 +52,24 @@ def _chunk_set(hits: Sequence[Hit]) -> ChunkSet:
 
 def merged_text(passages: Sequence[Passage]) -> str:
     """Text of passages in document order, each character once; a line break separates passages that do not touch."""
-    pieces: list[str] = []
-    reached = -1
+    trimmed = without_overlap(passages)
+    gaps = ["", *("" if one.end == after.start else "\n" for one, after in pairwise(trimmed))]
+    return "".join(gap + passage.text for gap, passage in zip(gaps, trimmed, strict=False))
+
+
+def without_overlap(passages: Sequence[Passage]) -> list[Passage]:
+    """Passages of one document in order, each without the characters that earlier ones hold."""
+    trimmed: list[Passage] = []
+    covered = 0
     for passage in passages:
-        if passage.end <= reached:
-            continue
-        gap = "\n" if 0 <= reached < passage.start else ""
-        pieces.append(gap + passage.text[max(reached - passage.start, 0) :])
-        reached = passage.end
-    return "".join(pieces)
+        start = max(passage.start, covered)
+        covered = max(covered, passage.end)
+        if start == passage.start:
+            trimmed.append(passage)
+        elif start < passage.end:
+            cut = start - passage.start
+            trimmed.append(replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:]))
+    return trimmed
 
 
 T = TypeVar("T")

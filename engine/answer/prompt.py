@@ -43,13 +43,11 @@ def demonstrations() -> tuple[Demonstration, ...]:
     return decoded(FILE.read_bytes(), tuple[Demonstration, ...])
 
 
-def choose(
-    count: int, question: str, own_set: str | None = None, pool: tuple[Demonstration, ...] | None = None
-) -> tuple[Demonstration, ...]:
+def choose(count: int, question: str, own_set: str | None = None) -> tuple[Demonstration, ...]:
     """The first `count` that are of another set (refinement, 3.3) and ask another question, where there are as many."""
     asked = set(content_words(question))
     others = []
-    for known in pool or demonstrations():
+    for known in demonstrations():
         words = set(content_words(known.question))
         if known.set != own_set and len(words & asked) < SHARED * len(words):
             others.append(known)

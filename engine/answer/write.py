@@ -54,10 +54,10 @@ def answer_with(
 OPTIONS = ("yes", "no")
 
 
-def answerable_prompt(question: str, passages: Sequence[Passage], numbers: Sequence[int] = ()) -> Prompt:
-    """The question without its two options; passages are 1..n or under `numbers`."""
+def answerable_prompt(question: str, passages: Sequence[Passage]) -> Prompt:
+    """The question without its two options."""
     asked = Segment(kind="question", text=f"\n\nQuestion: {question}")
-    return Prompt(segments=(system("answerable"), *passage_segments(passages, numbers), asked))
+    return Prompt(segments=(system("answerable"), *passage_segments(passages), asked))
 
 
 def answerable(writer: Writer, question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Choice:

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec.structs import replace
 
-from engine.answer.context import Steps
+from engine.answer.context import Steps, without_overlap
 from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch
@@ -63,21 +63,6 @@ def by_best_set(passages: Sequence[Passage], added: Sequence[Passage]) -> tuple[
         own = {p.ordinal: p for p in (*added, *passages) if p.document == document}
         ordered.extend(without_overlap([own[ordinal] for ordinal in sorted(own)]))
     return tuple(ordered)
-
-
-def without_overlap(passages: Sequence[Passage]) -> list[Passage]:
-    """Chunks of one document in order, each without the characters that earlier ones hold."""
-    trimmed: list[Passage] = []
-    covered = 0
-    for passage in passages:
-        start = max(passage.start, covered)
-        covered = max(covered, passage.end)
-        if start == passage.start:
-            trimmed.append(passage)
-        elif start < passage.end:
-            cut = start - passage.start
-            trimmed.append(replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:]))
-    return trimmed
 
 
 # Selection: votes, expansion, cap. Sets are in re-rank order, which breaks every tie. Floor, cap and the reading

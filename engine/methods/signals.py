@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from engine.answer.citations import content_token_mask, find_citations
+from engine.answer.citations import blanked, content_token_mask
 from engine.core.metrics import (
     Entails,
     alce_citation_precision,
@@ -61,20 +61,13 @@ def overlap_words(answer: str, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """
     known = {word for passage in passages for word in content_words(passage.text)}
     found = []
-    for match in re.finditer(r"\S+", _blanked(answer)):
+    for match in re.finditer(r"\S+", blanked(answer)):
         bare = re.search(r"[^\W_](?:.*[^\W_])?", match.group(), re.DOTALL)
         words = content_words(match.group())
         if bare is not None and words:
             start = match.start() + bare.start()
             found.append(Word(start=start, end=match.start() + bare.end(), found=words[0] in known))
     return tuple(found)
-
-
-def _blanked(text: str) -> str:
-    """The text with citation markers of both styles blanked, so that offsets stay."""
-    for citation in (*find_citations(text, 0, "garage"), *find_citations(text, 0, "alce")):
-        text = text[: citation.start] + " " * (citation.end - citation.start) + text[citation.end :]
-    return text
 
 
 def s3(words: Sequence[Word]) -> float | None:

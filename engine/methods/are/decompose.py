@@ -14,7 +14,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from engine.answer.citations import cited_sentences
+from engine.answer.citations import cited_sentences, style_of
 from engine.core.progress import Watch
 from engine.english.pronouns import Known, resolve
 from engine.english.statements import clause_starts, split_with_pieces
@@ -40,9 +40,8 @@ def clause_spans(text: str) -> tuple[Span, ...]:
     >>> [text[a:b] for text in ["Ice melts at 0 °C; it boils at 100 °C."] for a, b in clause_spans(text)]
     ['Ice melts at 0 °C', 'it boils at 100 °C.']
     """
-    style = "garage" if "[cite_" in text.lower() else "alce"
     found: list[Span] = []
-    for start, end in cited_sentences(text, style):  # type: ignore[arg-type]
+    for start, end in cited_sentences(text, style_of(text)):
         found.extend(_clauses(text, start, end))
     return tuple(span for span in found if any(c.isalnum() for c in blanked(text[span[0] : span[1]])))
 

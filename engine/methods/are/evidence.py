@@ -8,6 +8,7 @@ part (`engine.retrieve.relevance`); ARE ranks by similarity alone. Left out: web
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from engine.answer.citations import find_citations
+from engine.answer.citations import find_citations, style_of
 from engine.core.progress import Watch
 from engine.core.settings import Retrieval, SearchMode, Verification
 from engine.core.text import content_words, sentences, unwrapped
@@ -48,19 +49,14 @@ class Sources:
 
     def chosen(self, settings: Verification) -> Sources:
         """The sources that `evidence_from` names."""
-        wanted = settings.evidence_from
-        return Sources(
-            embedder=self.embedder,
-            case=() if wanted == "corpus" else self.case,
-            collection=None if wanted == "case" else self.collection,
-            mode=self.mode,
-        )
+        if settings.evidence_from == "corpus":
+            return dataclasses.replace(self, case=())
+        return dataclasses.replace(self, collection=None) if settings.evidence_from == "case" else self
 
 
 def cited_numbers(answer: str, clause: Clause) -> frozenset[int]:
     """The passages that a clause cites, by number; a number that no passage has does no harm."""
-    style = "garage" if "[cite_" in answer.lower() else "alce"
-    found = find_citations(clause.text, MOST_CITED, style)  # type: ignore[arg-type]
+    found = find_citations(clause.text, MOST_CITED, style_of(answer))
     return frozenset(citation.number for citation in found if citation.valid)
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from engine.answer.write import answerable, answerable_prompt
+from engine.answer.write import answerable
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from tests.tiny import passages
 
@@ -25,7 +25,3 @@ def test_the_probability_of_yes_by_hand():
 def test_a_reply_is_read(reply, option):
     found = answerable(ScriptedWriter([reply]), "Who built it?", passages(1))
     assert (found.option, found.by, found.reply) == (option, "reply", reply)
-
-
-def test_passages_keep_their_numbers():
-    assert answerable_prompt("Who?", passages(2), (3, 7)).numbers == (3, 7)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from engine.answer.context import without_overlap
 from engine.core.settings import Selection
 from engine.core.values import Passage
 from engine.methods.attr_rag import (
@@ -17,7 +18,6 @@ from engine.methods.attr_rag import (
     neighbour,
     select,
     votes,
-    without_overlap,
 )
 
 METRICS = ("cosine", "jaccard", "rouge_1", "rouge_2", "rouge_l", "rouge_lsum")
