@@ -16,7 +16,7 @@ from engine.core.errors import AttributionError
 from engine.core.text import sentences
 from engine.core.values import Attribution, Details, Prompt, Segment
 from engine.methods.input_x_gradient import Relevance
-from engine.methods.spans import Floats, passage_numbers, passage_positions
+from engine.methods.spans import Floats, as_tuples, passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt
 from engine.models.scoring import spans_of_ids
 
@@ -113,8 +113,6 @@ def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attributio
     """
     chosen = tuple((number,) for number in passage_numbers(prompt))
     scores = passage_sums(relevance.by_span, prompt, chosen)
-    per_token = passage_sums(relevance.by_token, prompt, chosen)
-    absolute = passage_sums(np.abs(relevance.by_span).tolist(), prompt, chosen)
     totals = np.asarray(relevance.by_span, dtype=np.float64).sum(axis=1)
     return Attribution(
         method=relevance.method,
@@ -122,8 +120,8 @@ def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attributio
         unit=relevance.target,
         spans=relevance.spans,
         sources=chosen,
-        scores=tuple(tuple(row) for row in scores.tolist()),
-        per_token=tuple(tuple(row) for row in per_token.tolist()),
+        scores=as_tuples(scores),
+        per_token=as_tuples(passage_sums(relevance.by_token, prompt, chosen)),
         forwards=relevance.forwards,
         backwards=relevance.backwards,
         seconds=relevance.seconds,
@@ -131,7 +129,7 @@ def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attributio
         details=Details(
             tokens=relevance.tokens,
             elsewhere=tuple((totals - scores.sum(axis=1)).tolist()),
-            absolute=tuple(map(tuple, absolute.tolist())),
+            absolute=as_tuples(passage_sums(np.abs(relevance.by_span).tolist(), prompt, chosen)),
             delta=relevance.delta,
             steps=relevance.steps,
         ),

@@ -26,7 +26,7 @@ from engine.methods.occlusion import OcclusionTask, Rows, ask, attribution_of, o
 from engine.methods.spans import Span, passage_numbers
 from engine.methods.subject import answer_for
 from engine.models.hooks import count_forwards
-from engine.models.protocols import LanguageModel, TokenPrompt, require
+from engine.models.protocols import LanguageModel, require
 
 METHOD = "hierarchical leave-one-out"
 EXACT = Occlusion().max_sources
@@ -42,7 +42,6 @@ def hierarchical(
     spans: Sequence[Span] | None = None,
     documents: Sequence[Sequence[int]] | None = None,
     proxy: LanguageModel | None = None,
-    share: float = SHARE,
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Attribution:
@@ -54,17 +53,22 @@ def hierarchical(
     Raises what `occlusion` raises, and `AttributionError` where a passage stands in no document or in two.
     """
     require(model, "score")
-    settings = Occlusion(count_citation_markers=count_citation_markers)
     coded = model.encode(prompt)
     numbers = passage_numbers(coded)
     if len(numbers) <= EXACT:
+        settings = Occlusion(count_citation_markers=count_citation_markers)
         found = occlusion(model, prompt, answer, spans=spans, floors=False, settings=settings, watch=watch)
         return replace(found, method=METHOD)
     start = time.perf_counter()
-    budget = max(int(share * (len(numbers) + 1)), 2)
+    budget = max(int(SHARE * (len(numbers) + 1)), 2)
     every = [(n,) for n in numbers]
+
+    def whole(scorer: LanguageModel, own: Answer, groups: Sequence[Numbers]) -> OcclusionTask:
+        span = (0, len(own.text))
+        return ask(scorer.encode(prompt), own, [span], groups, count_citation_markers=count_citation_markers)
+
     with count_forwards(model) as count:
-        knocked_out = None if proxy or documents else _knocked_out(model, coded, answer, every, settings, watch)
+        knocked_out = None if proxy or documents else _knocked_out(model, whole(model, answer, every), watch)
         if knocked_out is not None:
             full, drops = knocked_out
             # A mask keeps all distances. Without the last passage the question moves next to another one, which a
@@ -74,12 +78,12 @@ def hierarchical(
         elif proxy is not None:
             full = model.score([coded], [token.id for token in answer.tokens], watch)[0]
             own = answer_for(proxy, answer, "", len(numbers))  # its own tokens of the same text
-            kept = _largest(numbers, _drops(proxy, prompt, own, every, None, settings, watch), budget - 1)
+            kept = _largest(numbers, _drops(proxy, whole(proxy, own, every), None, watch), budget - 1)
             how = f"{proxy.name} left out each passage and ranked them by effect on its answer"
         else:
             full = model.score([coded], [token.id for token in answer.tokens], watch)[0]
             blocks = _blocks(numbers, documents)
-            drops = _drops(model, prompt, answer, blocks, full, settings, watch)
+            drops = _drops(model, whole(model, answer, blocks), full, watch)
             kept = frozenset(_opened(blocks, drops, budget - 1 - len(blocks)))
             how = f"the blocks that changed the answer most, out of {len(blocks)}, were opened"
         asked = ask(
@@ -98,25 +102,12 @@ def _largest(numbers: Sequence[int], drops: np.ndarray, count: int) -> frozenset
 
 
 def _knocked_out(
-    model: LanguageModel,
-    coded: TokenPrompt,
-    answer: Answer,
-    groups: Sequence[Numbers],
-    settings: Occlusion,
-    watch: Watch | None,
+    model: LanguageModel, asked: OcclusionTask, watch: Watch | None
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Token log-probabilities of the full prompt, and the answer's drop in nats with each group's keys masked."""
     knock_out = getattr(model, "score_knocked_out", None)
-    if knock_out is None:
-        return None
-    asked = _whole_answer(coded, answer, groups, settings)
-    scored = knock_out(coded, asked.removed, asked.ids, watch)
+    scored = knock_out(asked.prompt, asked.removed, asked.ids, watch) if knock_out else None
     return None if scored is None else (scored[0], _changes(scored[0], scored[1:], asked))
-
-
-def _whole_answer(coded: TokenPrompt, answer: Answer, groups: Sequence[Numbers], settings: Occlusion) -> OcclusionTask:
-    whole = [(0, len(answer.text))]
-    return ask(coded, answer, whole, groups, count_citation_markers=settings.count_citation_markers)
 
 
 def _changes(full: np.ndarray, without: np.ndarray, asked: OcclusionTask) -> np.ndarray:
@@ -125,18 +116,9 @@ def _changes(full: np.ndarray, without: np.ndarray, asked: OcclusionTask) -> np.
     return np.where(np.isfinite(drops), drops, -np.inf)
 
 
-def _drops(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    blocks: Sequence[Numbers],
-    full: np.ndarray | None,
-    settings: Occlusion,
-    watch: Watch | None,
-) -> np.ndarray:
-    """The whole answer's drop in nats without each block."""
-    asked = _whole_answer(model.encode(prompt), answer, blocks, settings)
-    rows = [asked.without(j) for j in range(len(blocks))]
+def _drops(model: LanguageModel, asked: OcclusionTask, full: np.ndarray | None, watch: Watch | None) -> np.ndarray:
+    """The whole answer's drop in nats without each source; `full` is the row of the whole prompt, if known."""
+    rows = [asked.without(j) for j in range(len(asked.groups))]
     if full is None:
         full, *rest = model.score([asked.prompt, *rows], asked.ids, watch)
         return _changes(full, np.stack(rest), asked)

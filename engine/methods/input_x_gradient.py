@@ -36,12 +36,11 @@ if TYPE_CHECKING:
 class Relevance(Value, frozen=True):
     """Signed relevance R_i of input position i; positive = pushes the target up.
 
-    Inputs are the prompt's tokens, then the answer's tokens except the last: `inputs` positions in all, the first
-    `prompt_tokens` of them the prompt's. `by_span[s]` explains the sum of the target over the content tokens of
-    `spans[s]`, `by_token[k]` the target of answer token `tokens[k]`. `target` is "logit", "log_probability" or, for
-    methods without one, a name of their own. `values[t]` is the target of answer token t; `argmax[t]` the token id
-    that the model would have chosen there (the papers explain that one; where it differs from the answer's the
-    page says so). Both empty where a method does not compute them.
+    Inputs are the prompt's tokens, then the answer's tokens except the last. `by_span[s]` explains the sum of the
+    target over the content tokens of `spans[s]`, `by_token[k]` the target of answer token `tokens[k]`. `target` is
+    "logit", "log_probability" or, for methods without one, a name of their own. `values[t]` is the target of answer
+    token t; `argmax[t]` the token id that the model would have chosen there (the papers explain that one; where it
+    differs from the answer's the page says so). Both empty where a method does not compute them.
     """
 
     method: str
@@ -51,7 +50,6 @@ class Relevance(Value, frozen=True):
     by_span: tuple[tuple[float, ...], ...]
     tokens: tuple[int, ...] = ()
     by_token: tuple[tuple[float, ...], ...] = ()
-    prompt_tokens: int = 0
     values: tuple[float, ...] = ()
     argmax: tuple[int, ...] = ()
     forwards: int = 0
@@ -60,11 +58,6 @@ class Relevance(Value, frozen=True):
     notes: tuple[str, ...] = ()
     delta: float | None = None
     steps: float | None = None
-
-    @property
-    def inputs(self) -> int:
-        """Number of input positions."""
-        return len((*self.by_span, *self.by_token)[0])
 
 
 Target = Literal["logit", "log_probability"]
@@ -159,7 +152,6 @@ def relevance_by(
         by_span=tuple(map(tuple, found[: len(chosen)])),
         tokens=tuple(tokens),
         by_token=tuple(map(tuple, found[len(chosen) :])),
-        prompt_tokens=len(inputs.ids),
         forwards=count.rows,
         seconds=time.perf_counter() - start,
         **more,

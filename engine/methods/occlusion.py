@@ -30,6 +30,7 @@ from engine.methods.spans import (
     Mask,
     Span,
     answer_spans,
+    as_tuples,
     content_mask,
     drop_positions,
     passage_numbers,
@@ -146,10 +147,9 @@ class Rows:
     notes: tuple[str, ...] = ()
 
 
-def rows_needed(sources: int, *, alone: bool = False, placebos: int = 0, floors: bool = True) -> int:
-    """Rows that an exact occlusion sends through the model: what it costs, before it runs."""
-    numerical = min(4, sources + 1) if floors else 0
-    return 1 + sources + (sources + 1 if alone else 0) + (placebos if floors else 0) + numerical
+def rows_needed(sources: int, *, alone: bool = False, placebos: int = 0) -> int:
+    """Rows that an exact occlusion with floors sends through the model: what it costs, before it runs."""
+    return 1 + sources + (sources + 1 if alone else 0) + placebos + min(4, sources + 1)
 
 
 def ask(
@@ -285,11 +285,6 @@ def _missing(asked: OcclusionTask, kept: list[int], *, whole: bool) -> tuple[str
     gone = ["+".join(map(str, group)) for j, group in enumerate(asked.groups) if j not in kept]
     why = "the model's probability was not finite" if whole else "the run was stopped"
     return (f"Not scored, because {why}: passage {', '.join(gone)}.",) if gone else ()
-
-
-def as_tuples(matrix: Floats) -> tuple[tuple[float, ...], ...]:
-    """A matrix as the rows of an `Attribution`."""
-    return tuple(tuple(row) for row in matrix.tolist())
 
 
 def occluding(

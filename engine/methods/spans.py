@@ -63,6 +63,11 @@ def span_mask(answer: Answer, span: Span) -> Mask:
     return np.array([start <= anchor(answer.text, token.start) < end for token in answer.tokens], dtype=bool)
 
 
+def as_tuples(matrix: Floats) -> tuple[tuple[float, ...], ...]:
+    """A matrix as the rows of an `Attribution`."""
+    return tuple(tuple(row) for row in matrix.tolist())
+
+
 def span_masks(answer: Answer, spans: Sequence[Span], content: Mask) -> Mask:
     """`span_mask` of every span, content tokens only; shape (spans, tokens)."""
     masks = [span_mask(answer, span) & content for span in spans]
@@ -83,16 +88,11 @@ def first_content_tokens(answer: Answer, count: int, *, count_citation_markers: 
 def drop_positions(prompt: TokenPrompt, positions: Collection[int]) -> TokenPrompt:
     """The prompt without the tokens at `positions`; pieces that lose all their tokens disappear."""
     gone = frozenset(positions)
-    ids: list[int] = []
-    spans: list[tuple[int, int, int]] = []
-    numbers: list[int | None] = []
-    for (segment, start, end), number in zip(prompt.spans, prompt.numbers, strict=True):
-        kept = [prompt.ids[i] for i in range(start, end) if i not in gone]
-        if kept:
-            spans.append((segment, len(ids), len(ids) + len(kept)))
-            numbers.append(number)
-            ids.extend(kept)
-    return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=tuple(numbers))
+    pieces = (
+        (segment, [prompt.ids[i] for i in range(start, end) if i not in gone], number)
+        for (segment, start, end), number in zip(prompt.spans, prompt.numbers, strict=True)
+    )
+    return TokenPrompt.of(piece for piece in pieces if piece[1])
 
 
 def passage_positions(prompt: TokenPrompt, numbers: Iterable[int]) -> frozenset[int]:

@@ -80,7 +80,7 @@ def test_targets_are_the_logits_of_a_plain_forward_and_the_argmax_is_shown():
     expected = logits[torch.arange(len(answer.tokens)), torch.tensor([t.id for t in answer.tokens])]
     assert result.values == pytest.approx(expected.tolist(), rel=1e-4, abs=1e-4)
     assert list(result.argmax) == logits.argmax(-1).tolist()
-    assert result.inputs == len(ids) - 1
+    assert len(result.by_span[0]) == len(ids) - 1
 
 
 def test_the_whole_answer_is_one_forward_and_leaves_no_gradient_in_the_model():
