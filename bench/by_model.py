@@ -25,11 +25,11 @@ from engine.core.settings import Decoding
 from engine.core.values import Prompt
 from engine.english.statements import split
 from engine.methods.are.decompose import parse_facts
-from engine.methods.are.edit import edit_prompt, parse_edit, smallest_edit
+from engine.methods.are.edit import parse_edit, smallest_edit
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
 from engine.models.writing import WritingRequest, write_batch
-from engine.prompts import ask, with_examples
+from engine.prompts import ask
 
 EXAMPLES = 3
 ROWS = 16
@@ -52,7 +52,7 @@ def replies(model: Any, prompts: Sequence[Prompt], most: int) -> list[str]:
 
 def facts(model: Any, rows: Sequence[Row]) -> dict[str, list[str]]:
     """The facts of each sentence, by the sentence; the rules' where a reply cannot be read (`parsed` counts them)."""
-    asked = [with_examples("facts", ask("facts", text=r["sentence"], clause=r["sentence"]), EXAMPLES) for r in rows]
+    asked = [ask("facts", EXAMPLES, text=r["sentence"], clause=r["sentence"]) for r in rows]
     said = replies(model, asked, 160)
     read = [parse_facts(reply, row["sentence"]) for reply, row in zip(said, rows, strict=True)]
     return {row["sentence"]: found or split(row["sentence"]) for row, found in zip(rows, read, strict=True)}
@@ -80,7 +80,7 @@ def editing(data: Path, model: Any, n: int) -> list[Row]:
     rows = random.Random(1337).sample(_read(data / "vitaminc" / "edits.jsonl"), n)
     verifier = load_entailment()
     start = time.perf_counter()
-    said = replies(model, [edit_prompt(row["claim"], row["evidence"], EXAMPLES) for row in rows], 200)
+    said = replies(model, [ask("edit", EXAMPLES, fact=row["claim"], evidence=row["evidence"]) for row in rows], 200)
     seconds = (time.perf_counter() - start) / n
     fixes = [parse_edit(reply, row["claim"]) for reply, row in zip(said, rows, strict=True)]
     always = [fix[1] if fix else row["claim"] for fix, row in zip(fixes, rows, strict=True)]

@@ -19,7 +19,6 @@ from engine.core.text import content_words, sentences
 from engine.core.values import Passage, Prompt, Segment
 from engine.english.statements import split
 from engine.methods.are.decompose import clause_spans
-from engine.methods.are.edit import edit_prompt
 from engine.methods.are.evidence import expanded_by_rules
 from engine.methods.raise_.steps import decompose_prompt, ending, search_prompt
 from engine.methods.raise_.values import Problem, SubQuestion, letter
@@ -96,7 +95,7 @@ def edit(sources: Sources, rng: random.Random) -> Example:
     row = _draw(sources.edits, rng, lambda r: len(_changes(r["claim"], r["gold_claim"])) == 1)
     old, new = _changes(row["claim"], row["gold_claim"])[0]
     said = f'The evidence says "{new}", the fact says "{old}".' if old and new else "The evidence says it otherwise."
-    return Example("edit", edit_prompt(row["claim"], row["evidence"]), f"{said}\n{row['gold_claim']}")
+    return Example("edit", ask("edit", fact=row["claim"], evidence=row["evidence"]), f"{said}\n{row['gold_claim']}")
 
 
 def expansion(sources: Sources, rng: random.Random) -> Example:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.core.metrics import bleu
-from engine.core.progress import Watch
-from engine.core.values import Answer, Hit, Passage, Value
-from engine.methods.regeneration import Answering, similarities
+from engine.core.values import Hit, Passage
+from engine.methods.regeneration import similarities
 from engine.models.protocols import Embedder, Reranker
 from engine.retrieve.search import rerank_hits
 
@@ -19,34 +18,12 @@ DEPTHS = (10, 20, 30)  # Attr-RAG, Table I
 METHODS = ("vanilla", "re-ranked")
 
 
-class RagBaseline(Value, frozen=True):
-    """One row of the table: what was given and what was written. `k` is the depth asked for."""
-
-    method: str
-    k: int
-    passages: tuple[Passage, ...]
-    answer: Answer
-
-
-def rag_baselines(
-    question: str,
-    retrieved: Sequence[Hit],
-    reranker: Reranker,
-    write: Answering,
-    depths: Sequence[int] = DEPTHS,
-    watch: Watch | None = None,
-    methods: Sequence[str] = METHODS,
-) -> tuple[RagBaseline, ...]:
-    """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (`retrieval.rerank_pool`)."""
-    rankings = {"vanilla": list(retrieved)} if "vanilla" in methods else {}
-    if "re-ranked" in methods:
-        rankings["re-ranked"] = rerank_hits(question, retrieved, reranker)
-    runs = [(name, k, tuple(hit.passage for hit in hits[:k])) for name, hits in rankings.items() for k in depths]
-    rows: list[RagBaseline] = []
-    for method, k, passages in runs:
-        (watch or Watch()).step("baselines", len(rows), len(runs))
-        rows.append(RagBaseline(method=method, k=k, passages=passages, answer=write(question, passages)))
-    return tuple(rows)
+def baseline_passages(
+    method: str, depth: int, question: str, retrieved: Sequence[Hit], reranker: Reranker
+) -> tuple[Passage, ...]:
+    """What vanilla or re-ranked RAG reads: the first `depth` of the pool `retrieved`, which is in retrieval order."""
+    hits = rerank_hits(question, retrieved, reranker) if method == "re-ranked" else retrieved
+    return tuple(hit.passage for hit in hits[:depth])
 
 
 def against_reference(

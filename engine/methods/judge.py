@@ -116,7 +116,7 @@ def judge_pair(
 ) -> PairJudgement:
     """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
     shown = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
-    first, second = choose_each(judge, shown, PAIR, _pair_option, watch=watch)
+    first, second = choose_each(judge, shown, PAIR, parse_pair, watch=watch)
     orders = (_vote(first.option), swapped(_vote(second.option)))
     return PairJudgement(
         winner=decide(*orders),
@@ -167,10 +167,6 @@ def _shares(choice: Choice, *, turned: bool = False) -> dict[str, float]:
     return {str(swapped(vote) if turned else vote): share for vote, share in votes.items()}
 
 
-def _pair_option(reply: str) -> str | None:
-    return parse_option(reply, PAIR, ("verdict", "answer", "winner", "better answer"))
-
-
 def _vote(option: str | None) -> Vote | None:
     return option.casefold() if option else None  # type: ignore[return-value]
 
@@ -181,7 +177,7 @@ def parse_pair(reply: str) -> Vote | None:
     >>> parse_pair("X adds a date.\\n**Verdict: Y**"), parse_pair("Verdict: X or Y")
     ('y', None)
     """
-    return _vote(_pair_option(reply))
+    return _vote(parse_option(reply, PAIR, ("verdict", "answer", "winner", "better answer")))
 
 
 def parse_relevance(reply: str) -> Level | None:

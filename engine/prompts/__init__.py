@@ -45,8 +45,8 @@ def system(name: str, **values: str | int) -> Segment:
     return Segment(kind="system", role="system", text=fill(name, **values))
 
 
-def ask(name: str, **values: str | int) -> Prompt:
-    """A template of a system message and a user message, filled.
+def ask(name: str, shots: int = 0, /, **values: str | int) -> Prompt:
+    """A template of a system message and a user message, filled, after the first `shots` of its worked examples.
 
     >>> [segment.role for segment in ask("expand", fact="Ice melts.").segments]
     ['system', 'user']
@@ -55,7 +55,8 @@ def ask(name: str, **values: str | int) -> Prompt:
         raise KeyError(f"template {name} has the holes {sorted(holes(name))}, given {sorted(values)}")
     above, _, below = template(name).partition(_SPLIT)
     user = Segment(kind="instruction", text=below.format(**values))
-    return Prompt(segments=(Segment(kind="system", role="system", text=above.format(**values)), user))
+    prompt = Prompt(segments=(Segment(kind="system", role="system", text=above.format(**values)), user))
+    return with_examples(name, prompt, shots) if shots else prompt
 
 
 class WorkedExample(Value, frozen=True):

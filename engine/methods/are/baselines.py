@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
 from engine.core.errors import CannotDo, InputError
 from engine.core.metrics import ENTAILED, attribution_precision_unpaired, attribution_recall
 from engine.core.progress import Watch
@@ -22,15 +20,14 @@ from engine.core.values import Value
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.evidence import find_evidence
-from engine.methods.are.report import entailment_matrix, measured
+from engine.methods.are.report import entailment_matrix, measured, measures
 from engine.methods.are.tools import Task
 from engine.methods.are.values import Evidence, Exchange, Measures
 from engine.methods.are.verdict import ask_verdict, asked
 from engine.models.protocols import Writer
 from engine.models.replies import lines
-from engine.prompts import ask, with_examples
+from engine.prompts import ask
 
-NAMES = ("drqa", "rarr", "ccver", "efec-style")
 ASKS_NOTHING = ("drqa",)
 NEEDS_MODEL = "{} needs a language model to ask questions about the answer. Choose a judge model."
 
@@ -191,8 +188,7 @@ def _aggregated(
     said = [(one.text, clause) for one, clause in zip(found, clauses, strict=True) if one is not None]
     joined = ["\n".join(dict.fromkeys(text for text, of in said if of == number)) for number in range(len(texts))]
     paired = entailment_matrix(joined, texts, run.task.tools.verifier, {}, run.watch)
-    precision = float((np.diag(paired) > ENTAILED).mean())
-    return _measures(run, attribution_recall(paired), precision, revised_answer)
+    return measures(paired, run.answer, revised_answer, run.task.tools.verifier.name)
 
 
 def _unpaired(
@@ -200,11 +196,8 @@ def _unpaired(
 ) -> Measures:
     """Measures of `text`, whose clauses these are; what was asked already is in `known`."""
     matrix = entailment_matrix(evidence, clauses, run.task.tools.verifier, known, run.watch)
-    return _measures(run, attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED), text)
-
-
-def _measures(run: _Run, recall: float, precision: float, revised_answer: str) -> Measures:
-    return measured(recall, precision, run.answer, revised_answer, run.task.tools.verifier.name, len(run.found.clauses))
+    recall, precision = attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED)
+    return measured(recall, precision, run.answer, text, run.task.tools.verifier.name, len(run.found.clauses))
 
 
 METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
@@ -213,6 +206,7 @@ METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
     "ccver": lambda run: _research_and_revise(run, "ccver", "yes_no_questions"),
     "efec-style": efec_style,
 }
+NAMES = tuple(METHODS)
 
 
 Kind = Literal["check_questions", "yes_no_questions"]
@@ -224,11 +218,11 @@ def ask_questions(
     kind: Kind, text: str, writer: Writer, watch: Watch | None = None, demonstrations: int = 0
 ) -> tuple[tuple[str, ...], Exchange]:
     """The questions about `text` in the model's order, each once, and the exchange; none where it holds none (C.2)."""
-    prompt = with_examples(kind, ask(kind, text=text), demonstrations)
-    yes_no = kind == "yes_no_questions"
-    found, exchange = asked(
-        "questions", prompt, writer, 300, lambda reply: parse_questions(reply, yes_no=yes_no) or None, watch
-    )
+
+    def parse(reply: str) -> tuple[str, ...] | None:
+        return parse_questions(reply, yes_no=kind == "yes_no_questions") or None
+
+    found, exchange = asked("questions", ask(kind, demonstrations, text=text), writer, 300, parse, watch)
     return found or (), exchange
 
 

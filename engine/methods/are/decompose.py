@@ -22,7 +22,7 @@ from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Pie
 from engine.methods.are.verdict import asked
 from engine.models.protocols import Writer
 from engine.models.replies import lines
-from engine.prompts import ask, with_examples
+from engine.prompts import ask
 
 Span = tuple[int, int]
 _NUMBER = r"(?:cite_)?\d{1,4}"
@@ -165,7 +165,7 @@ def _rule_fact(text: str, copied: Sequence[tuple[int, int, int]], clause: Clause
     return Fact(text=text, made_by=RULES, pieces=pieces)
 
 
-def _fact(text: str, clause: Clause, made_by: str, fallback: bool = False) -> Fact:
+def _fact(text: str, clause: Clause, made_by: str) -> Fact:
     """A fact whose words are looked up in its clause; a word that occurs there twice is not copied."""
     mine, theirs = list(_WORD.finditer(text)), list(_WORD.finditer(clause.text))
     pieces = []
@@ -176,7 +176,7 @@ def _fact(text: str, clause: Clause, made_by: str, fallback: bool = False) -> Fa
         if len(places) == 1:
             start = clause.start + theirs[places[0]].start()
             pieces.append(Piece(fact=match.start(), answer=start, length=len(match.group())))
-    return Fact(text=text, made_by=made_by, pieces=tuple(pieces), fallback=fallback)
+    return Fact(text=text, made_by=made_by, pieces=tuple(pieces))
 
 
 def _beside(mine: Sequence[re.Match[str]], i: int, theirs: Sequence[re.Match[str]], j: int) -> bool:
@@ -191,7 +191,7 @@ def _spans(
 ) -> tuple[tuple[int, int], ...]:
     if writer is None:
         return clause_spans(text)
-    prompt = with_examples("clauses", ask("clauses", text=text), demonstrations)
+    prompt = ask("clauses", demonstrations, text=text)
     watch.step("clauses")
     spans, exchange = asked("clauses", prompt, writer, LONGEST, lambda reply: parse_clauses(reply, text), watch)
     exchanges.append(exchange)
@@ -267,8 +267,7 @@ def _facts_by_model(
     done = []
     for number, clause in enumerate(clauses):
         watch.step("facts", number, len(clauses))
-        bare = ask("facts", text=blanked(text), clause=plain(clause.text))
-        prompt = with_examples("facts", bare, demonstrations)
+        prompt = ask("facts", demonstrations, text=blanked(text), clause=plain(clause.text))
         facts, exchange = asked("facts", prompt, writer, LONGEST, partial(parse_facts, clause=clause.text), watch)
         exchanges.append(exchange)
         if facts is None:

@@ -13,7 +13,6 @@ from difflib import SequenceMatcher
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.text import sentences
-from engine.core.values import Prompt
 from engine.methods.are.differences import Replacement, apply, replacements
 from engine.methods.are.gaps import missing
 from engine.methods.are.quantities import holds, quantities, rival
@@ -21,7 +20,7 @@ from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Change, Edit, Exchange, Ruling
 from engine.models.protocols import Entailment, Judged, Writer
 from engine.models.replies import lines
-from engine.prompts import ask, with_examples
+from engine.prompts import ask
 
 FOCUS = 60  # words of evidence that an edit may draw on
 CLOSE = 30  # words of evidence that it is checked against, whole sentences
@@ -145,11 +144,6 @@ def _size(text: str, change: Replacement) -> int:
     return max(len(text[change.start : change.end].split()), len(change.new.split()))
 
 
-def edit_prompt(fact: str, evidence: str, demonstrations: int = 0) -> Prompt:
-    """The prompt for a language model, after so many worked examples."""
-    return with_examples("edit", ask("edit", fact=fact, evidence=evidence), demonstrations)
-
-
 def parse_edit(reply: str, fact: str) -> tuple[str, str] | None:
     """(what differs, the corrected fact) of a reply; None without both, or where it is another sentence.
 
@@ -174,7 +168,7 @@ def asked_edit(
 
     `fact` may be a whole answer, so the limit grows with it; a line cut at the limit is not read as a fix.
     """
-    prompt = edit_prompt(fact, evidence, demonstrations)
+    prompt = ask("edit", demonstrations, fact=fact, evidence=evidence)
     limit = Decoding(max_new_tokens=max(200, 100 + 2 * len(fact.split())))
     written = writer.generate(prompt, limit, None, watch)
     parsed = parse_edit(written.text if written.finished else written.text.rpartition("\n")[0], fact)

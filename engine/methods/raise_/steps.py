@@ -17,7 +17,7 @@ from engine.answer.prompt import passage_segments
 from engine.core.values import Passage, Prompt, Segment
 from engine.methods.raise_.values import Problem, ReasonStep, SubQuestion
 from engine.models.replies import content
-from engine.prompts import ask, fill, system, with_examples
+from engine.prompts import ask, fill, system
 
 _MARKS = re.compile(r"\*\*|__|`|^#+\s*")
 _LIST_MARK = re.compile(r"^(?:\(?\d{1,3}[.):]|\(?[a-z][.)]|\(?[ivx]{1,4}[.)]|[-–•+*])\s+")
@@ -48,7 +48,7 @@ class _Draft:
 
 def decompose_prompt(problem: Problem, shots: int = 0) -> Prompt:
     """p_1 of Algorithm 1: the problem with its options, after so many examples; all methods ask the same."""
-    return with_examples("sub_questions", ask("sub_questions", problem=problem.text), shots)
+    return ask("sub_questions", shots, problem=problem.text)
 
 
 def parse(reply: str, most: int = 30) -> tuple[tuple[SubQuestion, ...], tuple[str, ...]]:
@@ -160,7 +160,7 @@ def search_prompt(
     if kind == "logical query":
         return ask("logical_query", question=sub.question, query=sub.query)
     if kind == "principle":
-        return with_examples("principle", ask("principle", question=sub.question), shots)
+        return ask("principle", shots, question=sub.question)
     return ask("hypothetical_answer", question=sub.question)
 
 

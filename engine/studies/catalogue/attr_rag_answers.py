@@ -20,10 +20,10 @@ from engine.answer.write import Written
 from engine.core.progress import Watch
 from engine.core.values import Answer, Case, Stamp
 from engine.methods.attr_rag import answers_needed
-from engine.methods.baselines import DEPTHS, METHODS, against_reference, rag_baselines, winners
+from engine.methods.baselines import DEPTHS, METHODS, against_reference, baseline_passages, winners
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
-from engine.methods.regeneration import PLACEBOS, answering
+from engine.methods.regeneration import PLACEBOS
 from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
@@ -173,10 +173,10 @@ def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> 
     retrieval = tools.settings(unit.seed).retrieval
     pool = retrieval.rerank_pool if method == "re-ranked" else depth
     hits = search(tools.collection(example.corpus), example.question, replace(retrieval, k=pool))
-    last: list[Written] = []
-    write = answering(tools.write(unit.seed), watch, kept=last)
-    found = rag_baselines(example.question, hits, tools.reranker, write, (depth,), watch, (method,))
-    return case_of(example, found[0].passages, last[0], hits=hits), {}
+    passages = baseline_passages(method, depth, example.question, hits, tools.reranker)
+    watch.step("baselines", 0, 1)
+    written = tools.write(unit.seed)(example.question, passages, watch=watch)
+    return case_of(example, passages, written, hits=hits), {}
 
 
 def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:

@@ -8,7 +8,7 @@ from engine.core.settings import Verification
 from engine.methods.are.are import check_answer
 from engine.methods.are.baselines import parse_questions
 from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
-from engine.methods.are.edit import asked_edit, edit_prompt, parse_edit
+from engine.methods.are.edit import asked_edit, parse_edit
 from engine.methods.are.evidence import Sources
 from engine.methods.are.tools import Task, Tools
 from engine.methods.are.verdict import ask_verdict, parse_verdict
@@ -44,7 +44,7 @@ def test_examples_are_turns_between_the_system_message_and_the_question(count):
     prompt = with_examples("edit", plain, count)
     assert [s.role for s in prompt.segments] == ["system", *["user", "assistant"] * count, "user"]
     assert (prompt.segments[0], prompt.segments[-1]) == plain.segments
-    assert edit_prompt("f", "e", count) == prompt
+    assert ask("edit", count, fact="f", evidence="e") == prompt
 
 
 def test_a_writer_is_shown_reasons_and_a_scorer_the_bare_answer():

@@ -14,7 +14,7 @@ from engine.core.errors import AttributionError
 from engine.core.settings import Decoding, Prompting, Selection
 from engine.core.values import Analysis, Answer, ChunkSet, Hit, Passage
 from engine.methods.attr_rag import WHY, answers_needed, attr_rag, scored_by, with_drops
-from engine.methods.baselines import against_reference, rag_baselines, winners
+from engine.methods.baselines import against_reference, baseline_passages, winners
 from engine.methods.regeneration import alphas, regenerate
 from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
@@ -242,15 +242,18 @@ class LengthReranker:
         return np.array([float(len(text)) for text in texts], dtype=np.float32)
 
 
-def test_baselines_are_vanilla_and_re_ranked_at_each_depth():
+@pytest.mark.parametrize(
+    ("method", "depth", "read"),
+    [
+        ("vanilla", 1, ["a"]),
+        ("vanilla", 2, ["a", "bbbb"]),
+        ("re-ranked", 1, ["bbbb"]),
+        ("re-ranked", 2, ["bbbb", "cc"]),
+    ],
+)
+def test_baselines_are_vanilla_and_re_ranked_at_each_depth(method, depth, read):
     pool = [Hit(passage=passage(name), score=1.0) for name in ("a", "bbbb", "cc")]
-    rows = rag_baselines("q", pool, LengthReranker(), lambda q, p: Answer(text="|".join(x.document for x in p)), (1, 2))
-    assert [(r.method, r.k, r.answer.text) for r in rows] == [
-        ("vanilla", 1, "a"),
-        ("vanilla", 2, "a|bbbb"),
-        ("re-ranked", 1, "bbbb"),
-        ("re-ranked", 2, "bbbb|cc"),
-    ]
+    assert [p.document for p in baseline_passages(method, depth, "q", pool, LengthReranker())] == read
 
 
 def test_the_re_ranked_baseline_reads_what_attr_rags_re_ranking_reads():
@@ -262,7 +265,7 @@ def test_the_re_ranked_baseline_reads_what_attr_rags_re_ranking_reads():
             seen.append(list(texts))
             return super().rank_scores(question, texts)
 
-    rag_baselines("q", [Hit(passage=p, score=1.0) for p in titled], Keeping(), lambda q, p: Answer(text=""), (1,))
+    baseline_passages("re-ranked", 1, "q", [Hit(passage=p, score=1.0) for p in titled], Keeping())
     rerank("q", [ChunkSet(passages=(p,), text=p.text, score=1.0) for p in titled], Keeping())
     assert seen[0] == seen[1] == ["On a\n\na says a.", "On b\n\nb says b."]
 
