@@ -24,11 +24,12 @@ from scipy.stats import binomtest
 from bench.results import conditions, write_section
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
+from engine.core.progress import last
 from engine.core.settings import Faithfulness
 from engine.core.text import counted, sentences
 from engine.core.values import Answer, AuditRecord, Prompt
 from engine.methods import registry
-from engine.methods.faithfulness import curves, random_abpc, removable, token_ranking
+from engine.methods.faithfulness import Deletion, removable, token_ranking
 from engine.methods.input_x_gradient import Target, answer_logits, embed, inputs_of, target_values
 from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
@@ -209,8 +210,9 @@ def abpc(model: HuggingFaceModel, case: Asked) -> dict[str, Any]:
         explain = registry.method(name).explain
         assert explain is not None
         orders[name] = token_ranking(explain(model, prompt, answer).by_span[0], removable(coded))
-    found = curves(model, coded, ids, explained, orders, STEPS)
-    chance = random_abpc(model, coded, ids, explained, Faithfulness(steps=STEPS, rankings=RANDOM))
+    deletion = Deletion(model, coded, ids, explained)
+    found = deletion.curves(orders, STEPS)
+    chance = last(deletion.random_abpcs(Faithfulness(steps=STEPS, rankings=RANDOM)))
     return {"id": case.id, **{name: curve.abpc for name, curve in found.items()}, "random": chance.mean}
 
 

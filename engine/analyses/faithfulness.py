@@ -23,20 +23,18 @@ from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import (
     Curves,
+    Deletion,
     Pair,
     RandomABPC,
     agreement,
-    curves,
     diagnostics,
-    passage_curves,
     passage_ranking,
-    random_abpcs,
     removable,
     token_ranking,
 )
 from engine.methods.input_x_gradient import Relevance, input_x_gradient
 from engine.methods.occlusion import occlusion
-from engine.methods.spans import Floats, content_mask
+from engine.methods.spans import content_mask
 from engine.methods.subject import analysis_of, stamp_for, subject
 from engine.models.hooks import count_forwards
 from engine.models.memory import computed_otherwise
@@ -254,15 +252,14 @@ def measured(
 
 
 class _Deleting:
-    """Deletion of one prompt's passage tokens in the order of rankings; rows that rankings share are scored once."""
+    """Deletion of one prompt's passage tokens in the order of registered methods' rankings."""
 
     def __init__(self, model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch) -> None:
         self.model, self.prompt, self.answer, self.settings, self.watch = model, prompt, answer, settings, watch
         self.counted = settings.occlusion.count_citation_markers
         self.explained = content_mask(answer, count_citation_markers=self.counted)
         self.coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
-        self.given = (model, self.coded, ids, self.explained)
-        self.rows: dict[frozenset[int], Floats] = {}
+        self.deletion = Deletion(model, self.coded, ids, self.explained, watch)
 
     def with_curves(self, report: FaithfulnessReport, names: Iterable[str]) -> FaithfulnessReport:
         """The report with a curve for each of the methods that has none in it."""
@@ -272,7 +269,7 @@ class _Deleting:
     def curves(self, rankings: dict[str, Sequence[int]]) -> tuple[Curves, ...]:
         """The curves of rankings of passage tokens."""
         steps = self.settings.faithfulness.steps
-        return tuple(curves(*self.given, rankings, steps, self.watch, self.rows).values())
+        return tuple(self.deletion.curves(rankings, steps).values())
 
     def ranking(self, name: str, found: Relevance | Attribution | None = None) -> Sequence[int]:
         """Passage tokens, most relevant first, by a registered method or by what it has `found`."""
@@ -295,11 +292,11 @@ class _Deleting:
         left_out = occlusion(*given, spans=relevance.spans, floors=False, settings=own, watch=self.watch)
         found: dict[str, Relevance | Attribution] = {relevance.method: relevance, left_out.method: left_out}
         measured = self.curves({name: self.ranking(name, found.get(name)) for name in methods})
-        by_passage = passage_curves(*self.given, left_out.scores[0], self.watch, self.rows)
+        by_passage = self.deletion.passage_curves(left_out.scores[0])
         target = float(sum(v for v, e in zip(relevance.values, self.explained, strict=True) if e))
         by_gradient = passage_attribution(relevance, self.coded)
         wanted = settings.faithfulness.rankings
-        for random in random_abpcs(*self.given, settings.faithfulness, self.watch, self.rows):
+        for random in self.deletion.random_abpcs(settings.faithfulness):
             said = f"Stopped after {random.n} of {wanted} random rankings."
             yield FaithfulnessReport(
                 model=self.model.name,

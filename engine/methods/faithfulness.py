@@ -11,12 +11,13 @@ model has seen, and how far methods agree. Left out: removing tokens outside the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 
 from engine.core.errors import AttributionError
-from engine.core.progress import Watch, whole
+from engine.core.progress import Watch
 from engine.core.settings import Faithfulness
 from engine.core.statistics import rank_correlation, sign_agreement, spread
 from engine.core.values import Attribution, Value
@@ -91,128 +92,90 @@ def removable(prompt: TokenPrompt) -> tuple[int, ...]:
     return tuple(positions)
 
 
-def curves(
-    model: LanguageModel,
-    prompt: TokenPrompt,
-    answer_ids: Sequence[int],
-    explained: Mask,
-    rankings: dict[str, Sequence[int]],
-    steps: int = 10,
-    watch: Watch | None = None,
-    known: dict[frozenset[int], Floats] | None = None,
-) -> dict[str, Curves]:
-    """MoRF and LeRF of every ranking, from one `score` call; equal prompts are scored once.
+@dataclass(frozen=True)
+class Deletion:
+    """Passage tokens deleted from one prompt before one answer; equal prompts are scored once.
 
-    `rankings[name]` lists the passage positions, most relevant first; `explained` (tokens,) says which answer
-    tokens count. `known` holds rows by what is gone, and is added to: prompts in it are not scored again.
-    Raises `CannotDo`, `Cancelled`, `AttributionError` where a probability is not finite.
+    `explained` (tokens,) says which answer tokens count; `rows` are their log-probabilities (nats) by the positions
+    that are gone. The methods raise `CannotDo`, `Cancelled`, `AttributionError` where a probability is not finite.
     """
-    require(model, "score")
-    rows = known if known is not None else {}
-    sides = {name: (batches(order, steps), batches(order[::-1], steps)) for name, order in rankings.items()}
-    _score(
-        model,
-        prompt,
-        answer_ids,
-        explained,
-        [gone for pair in sides.values() for side in pair for gone in side],
-        rows,
-        watch,
-    )
-    return {
-        name: _curves(name, rows, pair, [len(gone) / len(rankings[name]) for gone in pair[0]])
-        for name, pair in sides.items()
-    }
 
+    model: LanguageModel
+    prompt: TokenPrompt
+    answer_ids: Sequence[int]
+    explained: Mask
+    watch: Watch = field(default_factory=Watch)
+    rows: dict[frozenset[int], Floats] = field(default_factory=dict)
 
-def _score(
-    model: LanguageModel,
-    prompt: TokenPrompt,
-    answer_ids: Sequence[int],
-    explained: Mask,
-    wanted: Iterable[frozenset[int]],
-    rows: dict[frozenset[int], Floats],
-    watch: Watch | None,
-) -> None:
-    """Add the explained tokens' log-probabilities under each prompt, by the positions that are gone, to `rows`."""
-    new = [gone for gone in dict.fromkeys(wanted) if gone not in rows]
-    scored = model.score([drop_positions(prompt, gone) for gone in new], answer_ids, watch)[:, explained]
-    if not np.isfinite(scored).all():
-        raise AttributionError(f"{model.name} gave a probability that is not finite. Load it in float32.")
-    rows.update(zip(new, scored, strict=True))
+    def curves(self, rankings: Mapping[str, Sequence[int]], steps: int = 10) -> dict[str, Curves]:
+        """MoRF and LeRF of every ranking, from one `score` call.
 
+        `rankings[name]` lists the passage positions, most relevant first.
+        """
+        sides = {name: (batches(order, steps), batches(order[::-1], steps)) for name, order in rankings.items()}
+        self._score(gone for pair in sides.values() for side in pair for gone in side)
+        return {
+            name: self._curves(name, pair, [len(gone) / len(rankings[name]) for gone in pair[0]])
+            for name, pair in sides.items()
+        }
 
-def _curves(
-    name: str, rows: Mapping[frozenset[int], Floats], sides: Sequence[Sequence[frozenset[int]]], shares: Sequence[float]
-) -> Curves:
-    """The curves of both ways to remove, from rows of log-probabilities."""
-    most, least = (np.array([rows[gone] for gone in side]) for side in sides)
-    morf, lerf = (tuple(np.exp(part).mean(axis=1).tolist()) for part in (most, least))
-    morf_nats, lerf_nats = (tuple(part.mean(axis=1).tolist()) for part in (most, least))
-    return Curves(
-        ranking=name,
-        shares=tuple(shares),
-        morf=morf,
-        lerf=lerf,
-        morf_nats=morf_nats,
-        lerf_nats=lerf_nats,
-        abpc=area(shares, lerf) - area(shares, morf),
-        abpc_nats=area(shares, lerf_nats) - area(shares, morf_nats),
-    )
+    def passage_curves(self, scores: Sequence[float]) -> Curves:
+        """As `curves`, one whole passage removed a step, in the order of `scores` (one a passage, in prompt order)."""
+        passages = [passage_positions(self.prompt, (number,)) for number in passage_numbers(self.prompt)]
+        order = sorted(range(len(passages)), key=lambda j: (-scores[j], j))
+        steps = range(len(passages) + 1)
+        sides = [
+            [frozenset[int]().union(*(passages[j] for j in way[:k])) for k in steps] for way in (order, order[::-1])
+        ]
+        self._score(gone for side in sides for gone in side)
+        return self._curves("passages", sides, [k / len(passages) for k in steps])
 
+    def random_abpcs(self, settings: Faithfulness = Faithfulness()) -> Iterator[RandomABPC]:
+        """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.
 
-def random_abpcs(
-    model: LanguageModel,
-    prompt: TokenPrompt,
-    answer_ids: Sequence[int],
-    explained: Mask,
-    settings: Faithfulness = Faithfulness(),
-    watch: Watch | None = None,
-    known: Mapping[frozenset[int], Floats] | None = None,
-) -> Iterator[RandomABPC]:
-    """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.
+        A value comes after each ranking, from the second on. Rankings share the rows with nothing and with all gone.
+        """
+        rng = np.random.default_rng(settings.seed)
+        positions = np.array(removable(self.prompt))
+        found: list[float] = []
+        silent, rows = Watch(cancel=self.watch.cancel), self.rows
+        for number in range(settings.rankings):
+            self.watch.step("random rankings", number, settings.rankings)
+            rows = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
+            order = {"random": rng.permutation(positions).tolist()}
+            one = replace(self, watch=silent, rows=rows)
+            found.append(one.curves(order, settings.steps)["random"].abpc)
+            if len(found) > 1 or settings.rankings == 1:
+                about = spread(found)
+                yield RandomABPC(
+                    mean=about.mean, deviation=about.deviation, low=about.low, high=about.high, n=len(found)
+                )
 
-    A value comes after each ranking, from the second on. `known` may hold the rows that every ranking has: with nothing
-    gone and with all gone.
-    """
-    watch = watch or Watch()
-    rng = np.random.default_rng(settings.seed)
-    positions = np.array(removable(prompt))
-    ends = {gone: row for gone, row in (known or {}).items() if len(gone) in (0, len(positions))}
-    found: list[float] = []
-    silent = Watch(cancel=watch.cancel)
-    for number in range(settings.rankings):
-        watch.step("random rankings", number, settings.rankings)
-        order = {"random": rng.permutation(positions).tolist()}
-        rows = dict(ends)
-        found.append(curves(model, prompt, answer_ids, explained, order, settings.steps, silent, rows)["random"].abpc)
-        ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
-        if len(found) > 1 or settings.rankings == 1:
-            about = spread(found)
-            yield RandomABPC(mean=about.mean, deviation=about.deviation, low=about.low, high=about.high, n=len(found))
+    def _score(self, wanted: Iterable[frozenset[int]]) -> None:
+        """Add the explained tokens' log-probabilities under each prompt, by the positions that are gone, to `rows`."""
+        require(self.model, "score")
+        new = [gone for gone in dict.fromkeys(wanted) if gone not in self.rows]
+        prompts = [drop_positions(self.prompt, gone) for gone in new]
+        scored = self.model.score(prompts, self.answer_ids, self.watch)[:, self.explained]
+        if not np.isfinite(scored).all():
+            raise AttributionError(f"{self.model.name} gave a probability that is not finite. Load it in float32.")
+        self.rows.update(zip(new, scored, strict=True))
 
-
-random_abpc = whole(random_abpcs)
-
-
-def passage_curves(
-    model: LanguageModel,
-    prompt: TokenPrompt,
-    answer_ids: Sequence[int],
-    explained: Mask,
-    scores: Sequence[float],
-    watch: Watch | None = None,
-    known: dict[frozenset[int], Floats] | None = None,
-) -> Curves:
-    """As `curves`, with one whole passage removed a step, in the order of `scores` (one a passage, prompt order)."""
-    require(model, "score")
-    passages = [passage_positions(prompt, (number,)) for number in passage_numbers(prompt)]
-    order = sorted(range(len(passages)), key=lambda j: (-scores[j], j))
-    steps = range(len(passages) + 1)
-    sides = [[frozenset[int]().union(*(passages[j] for j in way[:k])) for k in steps] for way in (order, order[::-1])]
-    rows = known if known is not None else {}
-    _score(model, prompt, answer_ids, explained, (gone for side in sides for gone in side), rows, watch)
-    return _curves("passages", rows, sides, [k / len(passages) for k in steps])
+    def _curves(self, name: str, sides: Sequence[Sequence[frozenset[int]]], shares: Sequence[float]) -> Curves:
+        """The curves of both ways to remove, from the rows."""
+        most, least = (np.array([self.rows[gone] for gone in side]) for side in sides)
+        morf, lerf = (tuple(np.exp(part).mean(axis=1).tolist()) for part in (most, least))
+        morf_nats, lerf_nats = (tuple(part.mean(axis=1).tolist()) for part in (most, least))
+        return Curves(
+            ranking=name,
+            shares=tuple(shares),
+            morf=morf,
+            lerf=lerf,
+            morf_nats=morf_nats,
+            lerf_nats=lerf_nats,
+            abpc=area(shares, lerf) - area(shares, morf),
+            abpc_nats=area(shares, lerf_nats) - area(shares, morf_nats),
+        )
 
 
 def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) -> dict[str, float | None]:

@@ -18,6 +18,7 @@ from engine.analyses.steps import means_for
 from engine.analyses.token_map import TokenMap, check_due
 from engine.answer.context import find_context
 from engine.answer.in_documents import doubted
+from engine.core.progress import last
 from engine.core.settings import Chunking, Decoding, Settings, all_settings
 from engine.core.values import Answer
 from engine.corpus.collection import Collection
@@ -27,7 +28,7 @@ from engine.methods.are.are import check_answer
 from engine.methods.are.event_order import dated_parts
 from engine.methods.are.guards import guarded
 from engine.methods.attr_rag import fill_gaps, select
-from engine.methods.faithfulness import curves, random_abpc, removable
+from engine.methods.faithfulness import Deletion, removable
 from engine.methods.occlusion import occlusion
 from engine.methods.raise_.solve import solve
 from engine.methods.raise_.values import method_of
@@ -242,8 +243,8 @@ def test_steps_and_rankings_change_faithfulness() -> None:
     def deleted(values: Values) -> Any:
         how = settings_of(values).faithfulness
         order = {"text": removable(prompt)}
-        own = curves(model, prompt, ids, explained, order, how.steps)["text"].abpc
-        return own, random_abpc(model, prompt, ids, explained, how)
+        deletion = Deletion(model, prompt, ids, explained)
+        return deletion.curves(order, how.steps)["text"].abpc, last(deletion.random_abpcs(how))
 
     assert without_effect(deleted, DELETED, {"faithfulness.steps": 3, "faithfulness.rankings": 3}) == []
 

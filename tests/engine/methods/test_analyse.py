@@ -16,7 +16,7 @@ from engine.core.files import home
 from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import AuditRecord
-from engine.methods.faithfulness import curves, removable
+from engine.methods.faithfulness import Deletion, removable
 from engine.methods.spans import content_mask
 from engine.methods.subject import subject
 from engine.workbench import Workbench
@@ -130,7 +130,7 @@ def test_a_reversed_ranking_has_the_abpc_of_the_other_sign():
     model, answer = tiny_model("llama"), tiny_answer(tiny_model("llama"))
     coded, ids = model.encode(tiny_prompt(3)), [token.id for token in answer.tokens]
     order = removable(coded)
-    found = curves(model, coded, ids, content_mask(answer), {"order": order, "reversed": order[::-1]}, steps=7)
+    found = Deletion(model, coded, ids, content_mask(answer)).curves({"order": order, "reversed": order[::-1]}, 7)
     assert found["order"].abpc == -found["reversed"].abpc != 0
     assert 1 / (2 * TELLING + 2) == 1 / 20
 

@@ -10,19 +10,10 @@ import pytest
 
 from engine.answer.citations import annotate
 from engine.core.errors import AttributionError, CannotDo
+from engine.core.progress import last
 from engine.core.settings import Faithfulness
 from engine.core.values import Prompt, Segment
-from engine.methods.faithfulness import (
-    area,
-    batches,
-    curves,
-    diagnostics,
-    passage_curves,
-    passage_ranking,
-    random_abpc,
-    removable,
-    token_ranking,
-)
+from engine.methods.faithfulness import Deletion, area, batches, diagnostics, passage_ranking, removable, token_ranking
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.spans import drop_positions
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
@@ -50,7 +41,7 @@ def test_a_ranking_that_knows_the_key_word_by_hand():
     model, coded, ids, explained = scripted_case()
     positions = removable(coded)  # ten words, the key word second
     right = [positions[1], *(p for p in positions if p != positions[1])]
-    found = curves(model, coded, ids, explained, {"right": right, "wrong": right[::-1]}, steps=10)
+    found = Deletion(model, coded, ids, explained).curves({"right": right, "wrong": right[::-1]}, steps=10)
     assert found["right"].shares == pytest.approx([k / 10 for k in range(11)])
     assert found["right"].morf == pytest.approx([1.0] + [0.1] * 10)
     assert found["right"].lerf == pytest.approx([1.0] * 10 + [0.1])
@@ -61,13 +52,13 @@ def test_a_ranking_that_knows_the_key_word_by_hand():
 
 def test_a_model_that_ignores_passages_has_flat_curves():
     model, coded, ids, explained = scripted_case("ABSENT")
-    found = curves(model, coded, ids, explained, {"any": removable(coded)})
+    found = Deletion(model, coded, ids, explained).curves({"any": removable(coded)})
     assert found["any"].abpc == 0.0
 
 
 def test_random_rankings_are_around_zero():
     model, coded, ids, explained = scripted_case()
-    result = random_abpc(model, coded, ids, explained, Faithfulness(rankings=200))
+    result = last(Deletion(model, coded, ids, explained).random_abpcs(Faithfulness(rankings=200)))
     assert abs(result.mean) < 4 * result.deviation / math.sqrt(200) + 1e-9
     assert result.n == 200
     assert -1 <= result.low <= result.high <= 1
@@ -99,7 +90,7 @@ def test_passage_ranking_keeps_text_order_inside_a_passage():
 
 def test_passage_curve_removes_whole_passages():
     model, coded, ids, explained = scripted_case()
-    result = passage_curves(model, coded, ids, explained, scores=[5.0, 1.0])
+    result = Deletion(model, coded, ids, explained).passage_curves([5.0, 1.0])
     assert result.shares == (0.0, 0.5, 1.0)
     assert result.morf == pytest.approx((1.0, 0.1, 0.1))
     assert result.lerf == pytest.approx((1.0, 1.0, 0.1))
@@ -114,7 +105,7 @@ def test_curves_agree_with_scoring_each_shortened_prompt(kind):
     answer = annotate(model.encode_answer("Hanna Lind built it."), 3)
     ids = [t.id for t in answer.tokens]
     ranking = list(np.random.default_rng(0).permutation(removable(coded)))
-    found = curves(model, coded, ids, np.ones(len(ids), dtype=bool), {"r": ranking}, steps=4)["r"]
+    found = Deletion(model, coded, ids, np.ones(len(ids), dtype=bool)).curves({"r": ranking}, steps=4)["r"]
     for k, gone in enumerate(batches(ranking, 4)):
         row = [*(i for p, i in enumerate(coded.ids) if p not in gone), *ids]
         with torch.no_grad():
@@ -168,11 +159,11 @@ def test_diagnostics_of_a_gradient_map():
 def test_refusals():
     model, coded, ids, explained = scripted_case()
     with pytest.raises(CannotDo):
-        curves(ScriptedWriter(["x"]), coded, ids, explained, {"r": removable(coded)})
+        Deletion(ScriptedWriter(["x"]), coded, ids, explained).curves({"r": removable(coded)})
     with pytest.raises(AttributionError, match="no passage"):
         removable(model.encode(a_prompt()))
     broken = ScriptedScorer(lambda p, w, t: float("-inf"))
     broken.encode(a_prompt("a KEY b c d", "e f g h i"))
     broken.encode_answer("yes indeed")
     with pytest.raises(AttributionError, match="finite"):
-        curves(broken, coded, ids, explained, {"r": removable(coded)})
+        Deletion(broken, coded, ids, explained).curves({"r": removable(coded)})
