@@ -35,7 +35,6 @@ from engine.methods.raise_.values import (
     Search,
     Searched,
     Solution,
-    SubQuestion,
 )
 from engine.methods.refinement.costs import metered
 from engine.models.closed import after, by_likelihood, can_score
@@ -84,7 +83,6 @@ def solutions(
     Raises what the model or the search raises.
     """
     require(means.model, "generate")
-    watch = watch or Watch()
     start = Solution(
         method=method.name,
         model=means.model.name,
@@ -94,144 +92,139 @@ def solutions(
         embedder=means.embedder if method.searches else "",
         threshold=means.threshold if method.thresholded else None,
     )
-    return _by_steps(start, method, means, watch) if method.decomposed else _directly(start, method, means, watch)
+    run = _Run(method, means, watch or Watch())
+    return run.by_steps(start) if method.decomposed else run.directly(start)
 
 
 solve = whole(solutions)
 
 
-def _by_steps(solution: Solution, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:
-    """Algorithm 1."""
-    decomposition = decompose(solution.problem, means, watch)
-    solution = replace(solution, decomposition=decomposition)
-    yield solution
-    if not decomposition.subquestions:
-        yield replace(solution, state="unparsed", notes=(UNPARSED,))
-        return
-    count = len(decomposition.subquestions)
-    for number, sub in enumerate(decomposition.subquestions, start=1):
-        watch.step(f"step {number} of {count}", number - 1, count)
-        earlier = solution.steps
-        for step in _step(
-            solution, ReasonStep(number=number, question=sub.question, query=sub.query), method, means, watch
-        ):
-            solution = replace(solution, steps=(*earlier, step))
-            yield solution
-    prompt = final_answer_prompt(solution.problem, solution.steps)
-    yield from _finished(solution, ask(means, "answer", prompt, watch), means, watch)
+@dataclass(frozen=True)
+class _Run:
+    """A method at work on a problem."""
 
+    method: ReasoningMethod
+    means: Means
+    watch: Watch
 
-def _directly(solution: Solution, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:
-    """Without decomposition: the problem is its own only step, and the answer sees the passages."""
-    passages: tuple[Passage, ...] = ()
-    if method.searches is not None:
-        question = solution.problem.question
-        search = search_for(method.searches, SubQuestion(question=question, query=question), means, watch)
-        step = _searched(ReasonStep(number=1, question=question, query=question), search, solution.threshold)
-        passages = step.passages
-        solution = replace(solution, steps=(step,))
+    def by_steps(self, solution: Solution) -> Iterator[Solution]:
+        """Algorithm 1."""
+        decomposition = self._decomposed(solution.problem)
+        solution = replace(solution, decomposition=decomposition)
         yield solution
-    asked = ask(means, "answer", chain_of_thought_prompt(solution.problem, passages), watch)
-    yield from _finished(solution, asked, means, watch)
+        if not decomposition.subquestions:
+            yield replace(solution, state="unparsed", notes=(UNPARSED,))
+            return
+        count = len(decomposition.subquestions)
+        for number, sub in enumerate(decomposition.subquestions, start=1):
+            self.watch.step(f"step {number} of {count}", number - 1, count)
+            earlier = solution.steps
+            for step in self._step(solution, ReasonStep(number=number, question=sub.question, query=sub.query)):
+                solution = replace(solution, steps=(*earlier, step))
+                yield solution
+        yield from self._finished(solution, final_answer_prompt(solution.problem, solution.steps))
 
+    def directly(self, solution: Solution) -> Iterator[Solution]:
+        """Without decomposition: the problem is its own only step, and the answer sees the passages."""
+        passages: tuple[Passage, ...] = ()
+        if self.method.searches is not None:
+            question = solution.problem.question
+            step = ReasonStep(number=1, question=question, query=question)
+            step = self._searched(step, self.method.searches, solution.threshold)
+            passages = step.passages
+            solution = replace(solution, steps=(step,))
+            yield solution
+        yield from self._finished(solution, chain_of_thought_prompt(solution.problem, passages))
 
-def _step(
-    solution: Solution, step: ReasonStep, method: ReasoningMethod, means: Means, watch: Watch
-) -> Iterator[ReasonStep]:
-    """One step: search with T where the method searches, principle where it steps back, sub-answer."""
-    sub, earlier = SubQuestion(question=step.question, query=step.query), solution.steps
-    if method.searches is not None:
-        step = _searched(step, search_for(method.searches, sub, means, watch), solution.threshold)
-        yield step
-    if method.principled:
-        prompt = search_prompt("principle", sub, means.demonstrations)
-        step = replace(step, principle=ask(means, "principle", prompt, watch))
-        yield step
-    asked = ask(means, "sub-answer", sub_answer_prompt(solution.problem, earlier, step), watch)
-    empty = () if asked.reply.strip() else (EMPTY_ANSWER,)
-    yield replace(step, asked=asked, notes=(*step.notes, *empty))
+    def _decomposed(self, problem: Problem) -> ProblemDecomposition:
+        """Ask for the sub-questions and read the reply; an unreadable one has no sub-questions."""
+        asked = self._ask("sub-questions", decompose_prompt(problem, self.means.demonstrations))
+        subquestions, notes = parse(asked.reply, self.means.max_steps)
+        return ProblemDecomposition(subquestions=subquestions, asked=asked, notes=notes)
 
+    def _step(self, solution: Solution, step: ReasonStep) -> Iterator[ReasonStep]:
+        """One step: search with T where the method searches, principle where it steps back, sub-answer."""
+        if self.method.searches is not None:
+            step = self._searched(step, self.method.searches, solution.threshold)
+            yield step
+        if self.method.principled:
+            prompt = search_prompt("principle", step, self.means.demonstrations)
+            step = replace(step, principle=self._ask("principle", prompt))
+            yield step
+        asked = self._ask("sub-answer", sub_answer_prompt(solution.problem, solution.steps, step))
+        empty = () if asked.reply.strip() else (EMPTY_ANSWER,)
+        yield replace(step, asked=asked, notes=(*step.notes, *empty))
 
-def decompose(problem: Problem, means: Means, watch: Watch) -> ProblemDecomposition:
-    """Ask for the sub-questions and read the reply; an unreadable one has no sub-questions."""
-    asked = ask(means, "sub-questions", decompose_prompt(problem, means.demonstrations), watch)
-    subquestions, notes = parse(asked.reply, means.max_steps)
-    return ProblemDecomposition(subquestions=subquestions, asked=asked, notes=notes)
+    def _searched(self, step: ReasonStep, kind: Searched, threshold: float | None) -> ReasonStep:
+        """The step with T and the top k for the text of that kind, and a note where nothing is left to read.
 
+        A text that the model left empty gives way to the search query.
+        """
+        asked, text = None, step.question
+        if kind == "logical query" or kind == "principle" or kind == "hypothetical answer":
+            asked = self._ask(kind, search_prompt(kind, step, self.means.demonstrations))
+            text = asked.reply.strip()
+        note = "" if text else f"The model did not write a {kind}, so the search used the search query."
+        text = text or step.query
+        self.watch.step("search")
+        search = Search(kind=kind, text=text, hits=self.means.find(text), asked=asked, note=note)
+        step = replace(step, search=search, threshold=threshold)
+        nothing = () if step.kept else (NOTHING_KEPT if search.hits else NOTHING_FOUND,)
+        return replace(step, notes=tuple(filter(None, (note, *nothing))))
 
-def search_for(kind: Searched, sub: SubQuestion, means: Means, watch: Watch) -> Search:
-    """Find the top k for the text of that kind; a text that the model left empty gives way to the search query."""
-    asked, text, note = None, sub.question, ""
-    if kind == "logical query" or kind == "principle" or kind == "hypothetical answer":
-        asked = ask(means, kind, search_prompt(kind, sub, means.demonstrations), watch)
-        text = asked.reply.strip()
-    if not text:
-        text, note = sub.query, f"The model did not write a {kind}, so the search used the search query."
-    watch.step("search")
-    return Search(kind=kind, text=text, hits=means.find(text), asked=asked, note=note)
+    def _finished(self, solution: Solution, prompt: Prompt) -> Iterator[Solution]:
+        """The run with its answer; if the answer does not name an option, the model is asked for one."""
+        final = self._ask("answer", prompt)
+        done = replace(solution, final=final, state="done")
+        if not done.problem.options or done.choice is not None:
+            yield done
+            return
+        option = self._option(done.problem, final)
+        if option is None:
+            yield replace(done, notes=(*done.notes, NO_OPTION))
+            return
+        note = OPTION_ASKED.format(option.reply, option.probabilities[option.reply])
+        yield replace(done, option=option, notes=(*done.notes, note))
 
+    def _ask(self, purpose: Purpose, prompt: Prompt) -> Call:
+        """One call, or the same one out of an earlier run."""
+        model = self.means.model
+        if prompt.text in self.means.known:
+            return self.means.known[prompt.text]
+        self.watch.step(purpose)
+        with metered(model) as meter:
+            answer = model.generate(prompt, self.means.decoding, None, self.watch)
+        encode = getattr(model, "encode", None)
+        return Call(
+            purpose=purpose,
+            prompt=prompt,
+            reply=answer.text,
+            read=len(encode(prompt).ids) if encode is not None else None,
+            written=len(answer.tokens) if answer.tokens or not answer.text else None,
+            seconds=meter.cost.seconds,
+            finished=answer.finished,
+        )
 
-def ask(means: Means, purpose: Purpose, prompt: Prompt, watch: Watch) -> Call:
-    """One call, or the same one out of an earlier run."""
-    if prompt.text in means.known:
-        return means.known[prompt.text]
-    watch.step(purpose)
-    with metered(means.model) as meter:
-        answer = means.model.generate(prompt, means.decoding, None, watch)
-    encode = getattr(means.model, "encode", None)
-    return Call(
-        purpose=purpose,
-        prompt=prompt,
-        reply=answer.text,
-        read=len(encode(prompt).ids) if encode is not None else None,
-        written=len(answer.tokens) if answer.tokens or not answer.text else None,
-        seconds=meter.cost.seconds,
-        finished=answer.finished,
-    )
-
-
-def _searched(step: ReasonStep, search: Search, threshold: float | None) -> ReasonStep:
-    """The step with its search and T, and a note where nothing is left to read."""
-    step = replace(step, search=search, threshold=threshold)
-    notes = [search.note] if search.note else []
-    if not step.kept:
-        notes.append(NOTHING_KEPT if search.hits else NOTHING_FOUND)
-    return replace(step, notes=tuple(notes))
-
-
-def _finished(solution: Solution, asked: Call, means: Means, watch: Watch) -> Iterator[Solution]:
-    """The run with its answer; if the answer does not name an option, the model is asked for one."""
-    done = replace(solution, final=asked, state="done")
-    if not done.problem.options or done.choice is not None:
-        yield done
-        return
-    option = ask_option(done.problem, asked, means, watch)
-    if option is None:
-        yield replace(done, notes=(*done.notes, NO_OPTION))
-        return
-    note = OPTION_ASKED.format(option.reply, option.probabilities[option.reply])
-    yield replace(done, option=option, notes=(*done.notes, note))
-
-
-def ask_option(problem: Problem, answered: Call, means: Means, watch: Watch) -> Call | None:
-    """The letter that is likeliest after an answer; None where the model cannot score, or its window is full."""
-    if not can_score(means.model):
-        return None
-    prompt = after(answered.prompt, answered.reply, problem.letters)
-    if prompt.text in means.known:
-        return means.known[prompt.text]
-    watch.step("option")
-    try:
-        with metered(means.model) as meter:
-            choice = by_likelihood(means.model, prompt, problem.letters, watch)
-    except PromptTooLong:
-        return None
-    return Call(
-        purpose="option",
-        prompt=prompt,
-        reply=str(choice.option),
-        read=len(means.model.encode(prompt).ids),
-        written=0,
-        seconds=meter.cost.seconds,
-        probabilities=choice.probabilities,
-    )
+    def _option(self, problem: Problem, answered: Call) -> Call | None:
+        """The letter that is likeliest after an answer; None where the model cannot score, or its window is full."""
+        model = self.means.model
+        if not can_score(model):
+            return None
+        prompt = after(answered.prompt, answered.reply, problem.letters)
+        if prompt.text in self.means.known:
+            return self.means.known[prompt.text]
+        self.watch.step("option")
+        try:
+            with metered(model) as meter:
+                choice = by_likelihood(model, prompt, problem.letters, self.watch)
+        except PromptTooLong:
+            return None
+        return Call(
+            purpose="option",
+            prompt=prompt,
+            reply=str(choice.option),
+            read=len(model.encode(prompt).ids),
+            written=0,
+            seconds=meter.cost.seconds,
+            probabilities=choice.probabilities,
+        )

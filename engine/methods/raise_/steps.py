@@ -148,7 +148,7 @@ LABEL = "guess used only to search"
 
 
 def search_prompt(
-    kind: Literal["logical query", "principle", "hypothetical answer"], sub: SubQuestion, shots: int = 0
+    kind: Literal["logical query", "principle", "hypothetical answer"], sub: SubQuestion | ReasonStep, shots: int = 0
 ) -> Prompt:
     """Ask for the text that is searched for a sub-question.
 
