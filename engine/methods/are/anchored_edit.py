@@ -43,7 +43,7 @@ def anchored_edit(
     candidates = options(fact, evidence, anchor, others)
     if not candidates:
         return None
-    texts = [apply(fact, [change]) for change in candidates]
+    texts = [apply(fact, change) for change in candidates]
     before, *judged = verifier.judge([(text, sentence) for text in (fact, *texts)], watch)
     worths = [
         one.scores["supportive"]
@@ -67,7 +67,7 @@ def anchored_edit(
         ruling = _moved(_beside(judged[best], why, verifier), anchor)
     if chosen.kind == "name":
         whole = _whole_name(fact, chosen, sentence, others)
-        after = apply(fact, [whole])
+        after = apply(fact, whole)
         old = fact[whole.start : whole.end]
         changed: tuple[Change, ...] = (Change(start=whole.start, end=whole.end, old=old, new=whole.new),)
     else:
@@ -117,7 +117,7 @@ def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> li
 
 
 def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: Anchor) -> bool:
-    left = set(missing(apply(fact, [change]), whole))
+    left = set(missing(apply(fact, change), whole))
     if change.kind == "negation":
         return anchor.share >= DELETED and not left
     if change.kind == ORDER:
@@ -193,7 +193,7 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
 
     `better`: the verifier speaks for the edited fact more than for the fact.
     """
-    edited, sentence = apply(fact, [change]), evidence.text[anchor.start : anchor.end]
+    edited, sentence = apply(fact, change), evidence.text[anchor.start : anchor.end]
     left = set(missing(edited, f"{evidence.title}\n{evidence.text}"))
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
         return "the sentence has the new words next to the same words as the fact"

@@ -8,22 +8,21 @@ No paper's method: a language model does this in ARE, appendix A.4. Left out: re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.core.text import STOP_WORDS
 from engine.english.words import ANTONYMS
 from engine.methods.are.names import names
 from engine.methods.are.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities, rival
+from engine.methods.are.shared_words import WORD, is_content
 from engine.models.alignment import stem
 
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Replacement:
     """Characters [start, end) of the claim become `new`; `weight` (0 to 1) is what its kind alone says for it."""
 
@@ -34,14 +33,12 @@ class Replacement:
     weight: float = 0.0
 
 
-def apply(text: str, changes: Iterable[Replacement]) -> str:
-    """The text with all of `changes`, which do not overlap; a deletion also removes the adjacent blank."""
-    for change in sorted(changes, reverse=True):
-        before, after = text[: change.start], text[change.end :]
-        if not change.new and (not before or before[-1] == " ") and after[:1] in (" ", ""):
-            after = after[1:]
-        text = before + change.new + after
-    return text
+def apply(text: str, change: Replacement) -> str:
+    """The text with the change; a deletion also removes the adjacent blank."""
+    before, after = text[: change.start], text[change.end :]
+    if not change.new and (not before or before[-1] == " ") and after[:1] in (" ", ""):
+        after = after[1:]
+    return before + change.new + after
 
 
 def replacements(claim: str, evidence: str, *, anchored: bool = False) -> list[Replacement]:
@@ -77,7 +74,7 @@ def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
         yield from _number_changes(mine, rivals)
 
 
-def _number_changes(mine: Quantity, rivals: list[Quantity]) -> Iterator[Replacement]:
+def _number_changes(mine: Quantity, rivals: Sequence[Quantity]) -> Iterator[Replacement]:
     for place, other in enumerate(rivals[:5]):
         weight = 0.9 - 0.1 * place
         new = other.text
@@ -132,9 +129,9 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
 
 def _opposites(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     """A word whose opposite the evidence holds, or that the evidence lacks."""
-    theirs = {stem(m.group().lower()) for m in _WORD.finditer(evidence)}
+    theirs = {stem(m.group().lower()) for m in WORD.finditer(evidence)}
     taken = [span for q in quantities(claim) for span in ((q.comparison_start, q.comparison_end), (q.start, q.end))]
-    for match in _WORD.finditer(claim):
+    for match in WORD.finditer(claim):
         low = match.group().lower()
         if low not in ANTONYMS or any(a <= match.start() < b for a, b in taken):
             continue
@@ -158,18 +155,14 @@ def _negation(claim: str, evidence: str) -> Iterator[Replacement]:
 
 def _words(claim: str, evidence: str) -> Iterator[Replacement]:
     """A content word that the evidence lacks, for a word of the evidence that the claim lacks."""
-    mine, theirs = list(_WORD.finditer(claim)), list(_WORD.finditer(evidence))
+    mine, theirs = list(WORD.finditer(claim)), list(WORD.finditer(evidence))
     held, said = {stem(m.group().lower()) for m in theirs}, {stem(m.group().lower()) for m in mine}
-    new = [m.group() for m in theirs if _content(m.group()) and stem(m.group().lower()) not in said]
+    new = [m.group() for m in theirs if is_content(m.group()) and stem(m.group().lower()) not in said]
     for match in mine:
         old = match.group()
-        if not _content(old) or stem(old.lower()) in held or months(old):
+        if not is_content(old) or stem(old.lower()) in held or months(old):
             continue
         for other in new[:8]:
             word = other.capitalize() if old[0].isupper() and not match.start() else other
             weight = 0.2 + (0.1 if word[0].isupper() == old[0].isupper() else 0.0)
             yield Replacement(match.start(), match.end(), word, "word", weight)
-
-
-def _content(word: str) -> bool:
-    return word.lower() not in STOP_WORDS and not any(c.isdigit() for c in word) and len(word) > 2

@@ -75,7 +75,7 @@ def smallest_edit(claim: str, evidence: str, verifier: Entailment, watch: Watch 
             break
         change, best, score = found
         done.append(change)
-        text = apply(text, [change])
+        text = apply(text, change)
         if best.scores["supportive"] >= SETTLED and _numbers_agree(text, evidence) == 1:
             break
     if best is None or text == claim or best.verdict != "supportive" or best.scores["supportive"] < ENOUGH:
@@ -117,7 +117,7 @@ def _best(
     candidates = replacements(text, wide)[:CANDIDATES]
     if not candidates:
         return None
-    edited = [apply(text, [change]) for change in candidates]
+    edited = [apply(text, change) for change in candidates]
     judged = verifier.judge([(new, evidence) for new in edited], watch)
     worths = [
         _worth(j, new, evidence) + KIND * c.weight - PRICE * _size(text, c)

@@ -22,14 +22,14 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from engine.core.settings import Verification
-from engine.core.text import STOP_WORDS
 from engine.english.parser import common_nouns
 from engine.english.words import WHAT, WHO
 from engine.methods.are.anchor import SPEAKS, Anchor
 from engine.methods.are.event_order import against
 from engine.methods.are.names import names
 from engine.methods.are.quantities import MONTHS, months, quantities
-from engine.methods.are.values import Evidence, Ruling, VerdictName
+from engine.methods.are.shared_words import WORD, is_content
+from engine.methods.are.values import Evidence, Ruling
 from engine.models.alignment import stem
 from engine.models.protocols import Embedder
 
@@ -38,7 +38,6 @@ SURELY = 0.6  # share from which another number or name in place of a lacking on
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
 WELL = 0.85  # p(supportive) from which roles are not compared
 SOMEONE = -0.03  # how much nearer a noun is to WHO than to WHAT, at least, to count as a role
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 
 
 def guarded(
@@ -56,7 +55,7 @@ def guarded(
         if order is not None:
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
-            ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
+            ruling = _contradicted(ruling, f"{why} the reverse", (word,))
     if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
         return _lowered(ruling, "no sentence of the passage contains enough of the fact")
     return ruling
@@ -73,13 +72,13 @@ def _lacking(ruling: Ruling, fact: str, sentence: str, anchor: Anchor) -> Ruling
     """A supportive or irrelevant verdict on a passage that lacks a number or name of the fact."""
     why = f"the passage does not contain {', '.join(anchor.lacking)}"
     if ruling.verdict != "editing_required" and anchor.share >= SURELY and _rival(fact, sentence, anchor):
-        return _turned(ruling, "editing_required", f"{why} but another in its place", anchor.lacking)
+        return _contradicted(ruling, f"{why} but another in its place", anchor.lacking)
     return _lowered(ruling, why) if ruling.verdict == "supportive" else ruling
 
 
-def _turned(ruling: Ruling, verdict: VerdictName, why: str, lacking: tuple[str, ...] = ()) -> Ruling:
-    note = f"{verdict.replace('_', ' ')}, because {why}; else {ruling.note}"
-    return replace(ruling, verdict=verdict, note=note, lacking=lacking)
+def _contradicted(ruling: Ruling, why: str, lacking: tuple[str, ...]) -> Ruling:
+    note = f"editing required, because {why}; else {ruling.note}"
+    return replace(ruling, verdict="editing_required", note=note, lacking=lacking)
 
 
 def _lowered(ruling: Ruling, why: str) -> Ruling:
@@ -130,18 +129,14 @@ def unheld_nouns(fact: str, evidence: str) -> tuple[str, ...]:
     >>> unheld_nouns("The line manager approved 3 claims", "The head of department approves a claim.")
     ('line', 'manager')
     """
-    held = {stem(part) for word in _WORD.findall(evidence.lower()) for part in (word, *re.split("[-'’]", word))}
-    nouns = (fact[start:end].lower() for start, end in common_nouns(fact))
-    parts = {noun: [stem(part) for part in re.split("['’]", noun) if len(part) > 1] for noun in nouns if _content(noun)}
+    held = {stem(part) for word in WORD.findall(evidence.lower()) for part in (word, *re.split("[-'’]", word))}
+    nouns = filter(is_content, (fact[start:end].lower() for start, end in common_nouns(fact)))
+    parts = {noun: [stem(part) for part in re.split("['’]", noun) if len(part) > 1] for noun in nouns}
     return tuple(noun for noun, stems in parts.items() if not held.issuperset(stems))
 
 
 def _terms(text: str) -> tuple[str, ...]:
     """The content words of a text in lower case, and pairs of them that are neighbours."""
-    words = _WORD.findall(text.lower())
-    beside = [f"{one} {other}" for one, other in pairwise(words) if _content(one) and _content(other)]
-    return tuple(dict.fromkeys([*filter(_content, words), *beside]))
-
-
-def _content(word: str) -> bool:
-    return len(word) > 2 and word not in STOP_WORDS and not any(character.isdigit() for character in word)
+    words = WORD.findall(text.lower())
+    beside = [f"{one} {other}" for one, other in pairwise(words) if is_content(one) and is_content(other)]
+    return tuple(dict.fromkeys([*filter(is_content, words), *beside]))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -77,13 +78,9 @@ class Quantity:
     comparison_text: str = ""
 
 
-def quantities(text: str) -> list[Quantity]:
-    """The numbers of `text` in order; a day, a month's year and a spelled number are numbers too."""
-    return list(_read(text))
-
-
 @lru_cache(maxsize=2048)  # every fact of an answer is held against the same passages
-def _read(text: str) -> tuple[Quantity, ...]:
+def quantities(text: str) -> tuple[Quantity, ...]:
+    """The numbers of `text` in order; a day, a month's year and a spelled number are numbers too."""
     found = [*_NUMBER.finditer(text), *_SPELLED.finditer(text)]
     return tuple(_quantity(text, match) for match in sorted(found, key=lambda m: m.start()))
 
@@ -197,7 +194,7 @@ LONG = 4  # digits from which a number is known again in another order
 _SPELLED_TO = 12  # numbers up to it are written in words or digits
 
 
-def rival(mine: Quantity, theirs: list[Quantity]) -> list[Quantity]:
+def rival(mine: Quantity, theirs: Sequence[Quantity]) -> list[Quantity]:
     """The numbers of its kind that could be the one `mine` speaks of, most likely (like words, near value) first."""
     kin = ({"", "ordinal"}, {"", "%"}, {"", "money"})
     alike = [q for q in theirs if q.unit == mine.unit or any({q.unit, mine.unit} <= pair for pair in kin)]

@@ -10,8 +10,14 @@ from engine.core.text import STOP_WORDS, content_words
 from engine.methods.are.quantities import quantities
 from engine.models.alignment import stem
 
-_WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_PART = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s?(?!\w)")
+
+
+def is_content(word: str) -> bool:
+    """Does the word say something: no stop word, no number, three letters or more."""
+    return len(word) > 2 and word.lower() not in STOP_WORDS and not any(c.isdigit() for c in word)
 
 
 @lru_cache(maxsize=8192)  # every fact of an answer is held against the same sentences
@@ -35,10 +41,10 @@ def shared_words(fact: str, passage: str) -> tuple[tuple[int, int], ...]:
     numbers = [
         (q.start, q.end) for q in quantities(passage) if any(math.isclose(q.value, v, rel_tol=1e-6) for v in values)
     ]
-    said = {stem(word.lower()) for word in _WORD.findall(fact) if word.lower() not in STOP_WORDS}
+    said = {stem(word.lower()) for word in _PART.findall(fact) if word.lower() not in STOP_WORDS}
     words = [
         match.span()
-        for match in _WORD.finditer(passage)
+        for match in _PART.finditer(passage)
         if not match.group()[0].isdigit()
         and match.group().lower() not in STOP_WORDS
         and stem(match.group().lower()) in said

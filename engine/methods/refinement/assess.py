@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from engine.core.metrics import Entails
 from engine.core.progress import Watch
 from engine.core.values import Answer, Passage, Value
-from engine.methods.refinement.request import Request, conditions_of, stamp_for
+from engine.methods.refinement.request import Request
 from engine.methods.refinement.run import refining
 from engine.methods.refinement.values import Refinement
 from engine.methods.signals import FactKept, Scores, facts_kept, pair_key, remembered, scores_of
@@ -47,11 +46,9 @@ def refine_case(
     raises.
     """
     labels = {str(number): label for number, label in request.labels.items() if label is not None}
-    decoding = conditions_of(request)[0].decoding
-    nothing = Refinement(stamp=stamp_for(request, decoding), gate=request.gate, order=(), decoding=decoding)
-    report = replace(earlier or RefinementReport(refinement=nothing), facts=facts, labels=labels)
+    by, kept = (earlier.verifier, earlier.entailments) if earlier else ("", {})
     for value in refining(request, earlier.refinement if earlier else None, watch):
-        report = replace(report, refinement=value)
+        report = RefinementReport(refinement=value, verifier=by, entailments=kept, facts=facts, labels=labels)
         yield report
     if verifier is not None:
         yield assessed(report, request.case.passages, verifier, watch)
@@ -87,15 +84,13 @@ def report_scores(
     report: RefinementReport, passages: Sequence[Passage], golds: Sequence[str] = ()
 ) -> dict[str, Scores]:
     """Scores of every condition with an answer, with the labels that the passages carry now; no model is asked."""
-    ask = _remembering(report.entailments)
-    return {name: _scores_of(answer, passages, ask, golds) for name, answer in answers_of(report.refinement).items()}
-
-
-def _scores_of(answer: Answer, passages: Sequence[Passage], ask: Entails, golds: Sequence[str]) -> Scores:
-    try:
-        return scores_of(answer, passages, ask, golds)
-    except KeyError:  # the verifier has not been asked about this answer yet
-        return scores_of(answer, passages, None, golds)
+    ask, found = _remembering(report.entailments), {}
+    for name, answer in answers_of(report.refinement).items():
+        try:
+            found[name] = scores_of(answer, passages, ask, golds)
+        except KeyError:  # the verifier has not been asked about this answer yet
+            found[name] = scores_of(answer, passages, None, golds)
+    return found
 
 
 def _remembering(entailments: dict[str, float]) -> Callable[[Sequence[tuple[str, str]]], list[float]]:

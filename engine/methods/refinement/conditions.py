@@ -46,11 +46,6 @@ class Conditions:
     on_text: OnText | None = None
     watch: Watch | None = None
 
-    @property
-    def marker(self) -> str:
-        """An example citation, of passage 1."""
-        return self.marker_of(1)
-
     def marker_of(self, number: int) -> str:
         """The citation of that passage."""
         return MARKERS[self.prompting.citations].format(number)
@@ -98,7 +93,7 @@ def revise(conditions: Conditions, critique: str) -> Turn:
 
 def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
     """The prompt of the second pass; its passages carry the numbers that they have in A's."""
-    draft, marker = conditions.drafted(), conditions.marker
+    draft, marker = conditions.drafted(), conditions.marker_of(1)
     turns = (
         Segment(kind="draft", role="assistant", text=draft),
         Segment(kind="critique", text=fill("revise_turn", critique=critique, marker=marker)),
