@@ -149,8 +149,7 @@ def facts_by_rules(clauses: Sequence[Clause]) -> list[Clause]:
             resolved, opening = resolve(words, known)
             facts.append(_rule_fact(resolved, copied, clause, opening, len(resolved) - len(words)))
         facts = facts or [_fact(plain(clause.text), clause, RULES)]
-        for fact in facts[:1]:
-            known = known.after(fact.text)
+        known = known.after(facts[0].text)
         done.append(replace(clause, facts=tuple(facts)))
     return done
 

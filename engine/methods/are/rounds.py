@@ -181,7 +181,7 @@ def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Fac
     """The record with the round, its edit where one is asked for, and the outcome so far."""
     check, record = iteration.check, work.record
     outcome: Outcome = "no evidence"
-    if check is not None and iteration.evidence is not None:
+    if check is not None:
         verdict = check.ruling.verdict
         outcome = {"supportive": "supported", "unparsed": "unparsed"}.get(verdict, "unsettled")  # type: ignore[assignment]
         if verdict == "editing_required":

@@ -7,7 +7,7 @@ names none. Left out: nothing of the paper's methods; "RAISE without T" is ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal
@@ -232,7 +232,10 @@ class Solution(Value, frozen=True):
     @property
     def calls(self) -> tuple[Call, ...]:
         """Every call in the order in which it was made."""
-        return tuple(asked for asked in _calls(self) if asked is not None)
+        made = [self.decomposition.asked if self.decomposition else None]
+        for step in self.steps:
+            made += [step.search.asked if step.search else None, step.principle, step.asked]
+        return tuple(call for call in (*made, self.final, self.option) if call is not None)
 
     @property
     def cost(self) -> SolutionCost:
@@ -250,16 +253,6 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     """The sum, unless one of them is not known."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
-
-
-def _calls(solution: Solution) -> Iterator[Call | None]:
-    yield solution.decomposition.asked if solution.decomposition else None
-    for step in solution.steps:
-        yield step.search.asked if step.search else None
-        yield step.principle
-        yield step.asked
-    yield solution.final
-    yield solution.option
 
 
 @dataclass(frozen=True)

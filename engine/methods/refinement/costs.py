@@ -6,10 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from typing import Any
 
-from engine.core.progress import Watch
 from engine.methods.refinement.values import Cost
 from engine.models.hooks import ForwardCount, count_forwards
 
@@ -59,9 +57,3 @@ class Deadline(threading.Event):
     def expired(self) -> bool:
         """Whether the time is up and the user did not cancel."""
         return not self._parent.is_set() and self._clock() > self._end
-
-
-def watch_until(watch: Watch, seconds: float, clock: Callable[[], float]) -> tuple[Watch, Deadline]:
-    """A watch that reports to the same place and stops by itself after `seconds`."""
-    deadline = Deadline(watch.cancel, seconds, clock)
-    return replace(watch, cancel=deadline), deadline

@@ -223,46 +223,37 @@ def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch
     answer, memory = value.baseline, value.variants["B"].answer if "B" in value.variants else None
     if answer is None:
         return Signals(missing=dict.fromkeys(("S1", "S2", "S3"), "There is no baseline answer.")), {}
-    missing: dict[str, str] = {}
+    missing = {}
     if memory is None:
         missing["S1"] = "There is no answer without passages (condition B)."
     words = signals.overlap_words(answer.text, request.case.passages)
     if not words:
         missing["S3"] = "The answer has no content words."
-    old = value.signals
-    cost: dict[str, Cost] = {}
-    found, content, said = old.s2, old.s2_content, old.banner
-    if found is None:
-        found, content, cost, why = _second_signal(request, answer, prompt, watch)
-        wrote = request.case.stamp.model or "another system" if request.use_answer else request.writer.name
-        said = banner(wrote, request.scores_with.name)
-        missing |= {"S2": why} if why else {}
-    return (
-        Signals(
-            s1=signals.s1(answer.text, memory.text) if memory else None,
-            s2=found,
-            s2_content=content,
-            s3=signals.s3(words),
-            words=words,
-            missing=missing,
-            banner=said,
-        ),
-        cost,
+    found, cost = changed(value.signals, missing={}), dict[str, Cost]()
+    if found.s2 is None:
+        found, cost = _second_signal(request, answer, prompt, watch)
+    found = changed(
+        found,
+        s1=signals.s1(answer.text, memory.text) if memory else None,
+        s3=signals.s3(words),
+        words=words,
+        missing=missing | found.missing,
     )
+    return found, cost
 
 
-def _second_signal(
-    request: Request, answer: Answer, prompt: Prompt, watch: Watch
-) -> tuple[float | None, float | None, dict[str, Cost], str]:
-    """S2 over all tokens and over content tokens, its cost, or why there is none."""
+def _second_signal(request: Request, answer: Answer, prompt: Prompt, watch: Watch) -> tuple[Signals, dict[str, Cost]]:
+    """S2 over all tokens and over content tokens with its cost, or why there is none; and the banner."""
     model = request.scores_with
+    wrote = request.case.stamp.model or "another system" if request.use_answer else request.writer.name
+    said = banner(wrote, model.name)
     try:
         require(model, "score")
         own = own_tokens(request, answer)
         if not own.tokens:
-            return None, None, {}, "The answer has no tokens."
+            return Signals(missing={"S2": "The answer has no tokens."}, banner=said), {}
         with metered(model) as meter:
             whole, content = signals.s2(model, prompt, own, watch)
     except (InputError, ModelError, AttributionError) as error:
-        return None, None, {}, str(error)
-    return whole, content, {"S2": meter.cost}, ""
+        return Signals(missing={"S2": str(error)}, banner=said), {}
+    return Signals(s2=whole, s2_content=content, banner=said), {"S2": meter.cost}

@@ -23,7 +23,7 @@ from engine.core.values import Answer
 from engine.methods import signals
 from engine.methods.refinement import gates
 from engine.methods.refinement.conditions import VARIANTS, Condition, Conditions
-from engine.methods.refinement.costs import Deadline, metered, watch_until
+from engine.methods.refinement.costs import Deadline, metered
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
     Request,
@@ -193,7 +193,8 @@ class _Refining:
 
     def _written(self, method: Condition, trigger: Trigger | None) -> Variant:
         """Call the writer and say what came of it."""
-        watch, deadline = watch_until(self.watch, self.request.settings.refinement.seconds, self._clock)
+        seconds = self.request.settings.refinement.seconds
+        deadline = Deadline(self.watch.cancel, seconds, self._clock)
         turns = list[Turn]()
         own, settings, name = self.conditions.decoding, self.request.settings, self.request.writer.name
         conditions = replace(
@@ -202,12 +203,12 @@ class _Refining:
             prompt=sent_for_a(self.value) or self.conditions.prompt,
             draft=self.value.baseline,
             flagged=trigger.passages if trigger else (),
-            watch=watch,
+            watch=replace(self.watch, cancel=deadline),
             on_turn=turns.append,
             on_text=lambda text: self.watch.text(f"{method.name}: {text}"),
         )
         with metered(self.request.writer) as meter:
-            problem = _attempt(method, conditions, deadline, self.request.settings.refinement.seconds)
+            problem = _attempt(method, conditions, deadline, seconds)
         outcome, said = problem or outcome_of(turns, conditions.decoding.max_new_tokens)
         return Variant(
             name=method.name,
