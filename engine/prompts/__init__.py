@@ -9,6 +9,7 @@ each. The text is ours.
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -35,9 +36,14 @@ def fill(name: str, **values: str | int) -> str:
     >>> fill("question", question="Why?")
     '\\n\\nQuestion: Why?\\nAnswer:'
     """
+    return _checked(name, values).format(**values)
+
+
+def _checked(name: str, values: Mapping[str, str | int]) -> str:
+    """The text of a template that has just these holes."""
     if holes(name) != values.keys():
         raise KeyError(f"template {name} has the holes {sorted(holes(name))}, given {sorted(values)}")
-    return template(name).format(**values)
+    return template(name)
 
 
 def system(name: str, **values: str | int) -> Segment:
@@ -51,9 +57,7 @@ def ask(name: str, shots: int = 0, /, **values: str | int) -> Prompt:
     >>> [segment.role for segment in ask("expand", fact="Ice melts.").segments]
     ['system', 'user']
     """
-    if holes(name) != values.keys():
-        raise KeyError(f"template {name} has the holes {sorted(holes(name))}, given {sorted(values)}")
-    above, _, below = template(name).partition(_SPLIT)
+    above, _, below = _checked(name, values).partition(_SPLIT)
     user = Segment(kind="instruction", text=below.format(**values))
     prompt = Prompt(segments=(Segment(kind="system", role="system", text=above.format(**values)), user))
     return with_examples(name, prompt, shots) if shots else prompt

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from engine.core.values import Value
-from engine.models.protocols import Entailment, Judged
+from engine.models.protocols import Entailment, Judged, Writer
 from engine.models.verdicts import UNSURE, verdict_note
 
 
@@ -114,14 +114,14 @@ class Ruling(Value, frozen=True):
     lowered: bool = False
 
     @classmethod
-    def of(cls, judged: Judged, verifier: Entailment) -> Ruling:
-        """The ruling of an entailment model."""
+    def of(cls, judged: Judged, verifier: Entailment | Writer) -> Ruling:
+        """The ruling of an entailment model, or of a language model that scores."""
         return cls(
             verdict=judged.verdict,
             by=verifier.name,
             note=note_of(judged, verifier),
             scores={name: round(float(score), 4) for name, score in judged.scores.items()},
-            window=getattr(judged, "window", (0, 0)),
+            window=judged.window,
             unsure=max(judged.scores.values()) < UNSURE,
         )
 

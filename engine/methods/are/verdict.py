@@ -17,7 +17,6 @@ from engine.methods.are.values import Exchange, Ruling, VerdictName
 from engine.models.closed import Choice, can_score, choose
 from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
 from engine.models.replies import lines, parse_option
-from engine.models.verdicts import UNSURE, verdict_note
 from engine.prompts import ask, fill, with_examples
 
 WORDS: dict[str, VerdictClass] = {"agrees": "supportive", "disagrees": "editing_required", "irrelevant": "irrelevant"}
@@ -64,19 +63,10 @@ def ask_verdict(
         parsed=choice.option is not None,
         probabilities=choice.probabilities,
     )
-    return (_by_likelihood(choice, writer) if choice.by == "likelihood" else _by_reply(choice, writer)), exchange
-
-
-def _by_likelihood(choice: Choice, writer: Writer) -> Ruling:
+    if choice.by != "likelihood":
+        return _by_reply(choice, writer), exchange
     scores: dict[str, float] = {WORDS[word]: round(share, 4) for word, share in choice.probabilities.items()}
-    judged = Judged(WORDS[str(choice.option)], scores)
-    return Ruling(
-        verdict=judged.verdict,
-        by=writer.name,
-        note=verdict_note(judged, writer.name),
-        scores=judged.scores,
-        unsure=max(judged.scores.values()) < UNSURE,
-    )
+    return Ruling.of(Judged(WORDS[str(choice.option)], scores), writer), exchange
 
 
 def _by_reply(choice: Choice, writer: Writer) -> Ruling:
