@@ -21,7 +21,7 @@ METHODS = ("vanilla", "re-ranked")
 def baseline_passages(
     method: str, depth: int, question: str, retrieved: Sequence[Hit], reranker: Reranker
 ) -> tuple[Passage, ...]:
-    """What vanilla or re-ranked RAG reads: the first `depth` of the pool `retrieved`, which is in retrieval order."""
+    """The passages that vanilla or re-ranked RAG reads: the first `depth` of the pool, `retrieved` in this order."""
     hits = rerank_hits(question, retrieved, reranker) if method == "re-ranked" else retrieved
     return tuple(hit.passage for hit in hits[:depth])
 

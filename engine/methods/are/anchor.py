@@ -58,17 +58,19 @@ class Others:
     its title; `clause`: all that the fact's clause says.
     """
 
-    may_go: frozenset[str] = frozenset()
-    nowhere: frozenset[str] = frozenset()
-    dated: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    clause: str = ""
+    may_go: frozenset[str]
+    nowhere: frozenset[str]
+    texts: tuple[str, ...]
+    clause: str
+    dated: tuple[str, ...]
 
 
-def others(anchor: Anchor, near: Sequence[Anchor]) -> Others:
+def others(
+    anchor: Anchor, near: Sequence[Anchor], texts: tuple[str, ...], clause: str, dated: tuple[str, ...] = ()
+) -> Others:
     """The words of the passages in `near`, besides those of `anchor`."""
     nowhere = frozenset.intersection(*(frozenset(one.lacking) for one in near))
-    return Others(contested(anchor, near), nowhere)
+    return Others(contested(anchor, near), nowhere, texts, clause, dated)
 
 
 def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = ()) -> list[Anchor]:

@@ -226,13 +226,10 @@ def _edited(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Iter
     asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
     read = {a: work.considered[a.evidence].text[a.start : a.end] for a in work.near if a.evidence in asking}
     asked = [anchor for anchor, text in read.items() if speaks(work.fact, text, anchor, task.settings)]
+    texts = tuple(f"{one.title}\n{one.text}" for one in work.considered)
+    dated = work.dated if task.settings.event_order else ()
     for anchor in asked[:EDITED_FROM]:
-        beside = dataclasses.replace(
-            others(anchor, work.near),
-            dated=work.dated if task.settings.event_order else (),
-            texts=tuple(f"{one.title}\n{one.text}" for one in work.considered),
-            clause=work.clause,
-        )
+        beside = others(anchor, work.near, texts, work.clause, dated)
         edit, exchange = _edit(task, work.fact, work.considered[anchor.evidence], anchor, beside, watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)

@@ -92,7 +92,7 @@ def solutions(
         embedder=means.embedder if method.searches else "",
         threshold=means.threshold if method.thresholded else None,
     )
-    run = _Run(method, means, watch or Watch())
+    run = _Reasoning(method, means, watch or Watch())
     return run.by_steps(start) if method.decomposed else run.directly(start)
 
 
@@ -100,7 +100,7 @@ solve = whole(solutions)
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Reasoning:
     """A method at work on a problem."""
 
     method: ReasoningMethod

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from engine.methods.are.anchor import anchors, others
@@ -25,7 +23,7 @@ class Doubtful(WordVerifier):
 def edited(fact: str, *texts: str, verifier=None, cited=frozenset(), clause=""):
     found = [Evidence(text=text, source="case", number=n) for n, text in enumerate(texts, 1)]
     near = anchors(fact, found, cited)
-    beside = replace(others(near[0], near), texts=texts, clause=clause)
+    beside = others(near[0], near, texts, clause)
     return anchored_edit(fact, found[near[0].evidence], near[0], beside, verifier or WordVerifier())
 
 
