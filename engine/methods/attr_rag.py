@@ -160,9 +160,8 @@ def select(
     found, free = (_choose(alphas, own, settings) for own in (used, {}))
     return replace(
         found,
-        reasons=_reasons(found, alphas, used, settings),
         without_floor=free.chosen,
-        reasons_without_floor=_reasons(free, alphas, {}, settings),
+        reasons_without_floor=free.reasons,
         by_paper=_choose(alphas, {}, as_published(settings)).chosen,
     )
 
@@ -189,7 +188,7 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
         notes = (f"{why}; the first {limit} of {count} in re-rank order are kept.",)
     elif len(wanted) > limit:
         notes = (f"The cap of {limit} of {count} sets applies: {len(wanted) - limit} more would be kept.",)
-    return Selected(
+    found = Selected(
         primary=primary,
         chosen=tuple(sorted(wanted[:limit])),
         votes=tally,
@@ -198,12 +197,7 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
         capped=len(wanted) > limit,
         notes=notes,
     )
-
-
-def _reasons(
-    found: Selected, alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection
-) -> tuple[str, ...]:
-    return tuple(_reason(found, j, alphas, floors, settings) for j in range(len(found.votes)))
+    return replace(found, reasons=tuple(_reason(found, j, alphas, floors, settings) for j in range(count)))
 
 
 def _reason(

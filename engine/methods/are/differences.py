@@ -67,11 +67,9 @@ def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
     theirs = quantities(evidence)
     for mine in quantities(claim):
         rivals = rival(mine, theirs)
-        if not rivals or any(holds(mine, other) for other in rivals[:1]):
-            continue
-        if any(holds(mine, other) for other in rivals) and not mine.comparison:
-            continue
-        yield from _number_changes(mine, rivals)
+        right = [holds(mine, other) for other in rivals]
+        if rivals and not right[0] and (mine.comparison or not any(right)):
+            yield from _number_changes(mine, rivals)
 
 
 def _number_changes(mine: Quantity, rivals: Sequence[Quantity]) -> Iterator[Replacement]:

@@ -148,14 +148,11 @@ def similarity(passages: Sequence[Passage], vectors: ArrayLike | None) -> Proxy:
     if vectors is not None:
         matrix = np.asarray(vectors, dtype=np.float64)
         mean = float(np.mean([matrix[i] @ matrix[j] for i, j in pairs]))
-        return Proxy(name=name, figure=mean, part=_clip(1 - mean), sentence=f"Mean cosine of two passages {mean:.2f}.")
-    mean = float(np.mean([jaccard(passages[i].text, passages[j].text) for i, j in pairs]))
-    return Proxy(
-        name=name,
-        figure=mean,
-        part=_clip(1 - mean),
-        sentence=f"Two passages share {mean:.0%} of their words on average.",
-    )
+        sentence = f"Mean cosine of two passages {mean:.2f}."
+    else:
+        mean = float(np.mean([jaccard(passages[i].text, passages[j].text) for i, j in pairs]))
+        sentence = f"Two passages share {mean:.0%} of their words on average."
+    return Proxy(name=name, figure=mean, part=_clip(1 - mean), sentence=sentence)
 
 
 def specificity(question: str) -> Proxy:

@@ -103,12 +103,14 @@ def concentration_trigger(found: Concentration) -> Trigger:
     )
 
 
-def forced(own: Trigger, gradient: Attribution | None, labels: Labels) -> Trigger:
-    """The gate "always": fires whatever the rule says; the rule's own verdict is kept in the sentence.
+def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels) -> Trigger:
+    """The trigger under the gate: "always" fires whatever the rule says, and keeps its verdict in the sentence.
 
     Where the rule points at no passage, v2a and v2b are given those labelled not relevant, else the one that is
     highest by |relevance| over A and not labelled relevant.
     """
+    if gate == "own":
+        return own
     state = "would have fired" if own.fired else "would not have fired"
     if own.rule == "unavailable":
         state = "is not available"
@@ -132,11 +134,6 @@ def _stand_ins(gradient: Attribution | None, labels: Labels) -> tuple[tuple[int,
         return (), ""
     number = max(free, key=lambda row: (row[0], -row[1]))[1]
     return (number,), f" The critique names passage {number}, the highest in the gradient ranking."
-
-
-def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels) -> Trigger:
-    """The trigger under the gate."""
-    return forced(own, gradient, labels) if gate == "always" else own
 
 
 EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises every answer.")
