@@ -269,7 +269,7 @@ def attr_rag(
     chunk_sets: Sequence[ChunkSet],
     write: Answering,
     *,
-    embedder: Embedder | None = None,
+    embedder: Embedder,
     lookup: Lookup | None = None,
     placebos: Sequence[Passage] = (),
     ablate: Callable[[Sequence[Passage]], Answering] | None = None,

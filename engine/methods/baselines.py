@@ -26,10 +26,8 @@ def baseline_passages(
     return tuple(hit.passage for hit in hits[:depth])
 
 
-def against_reference(
-    answers: Mapping[str, str], reference: str, embedder: Embedder | None
-) -> dict[str, dict[str, float]]:
-    """For each method the seven similarities to the reference (six without an embedder)."""
+def against_reference(answers: Mapping[str, str], reference: str, embedder: Embedder) -> dict[str, dict[str, float]]:
+    """For each method the seven similarities to the reference."""
     return {
         method: {**similarities(reference, text, embedder), "bleu": bleu(reference, text)}
         for method, text in answers.items()

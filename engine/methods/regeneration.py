@@ -62,22 +62,19 @@ class Regeneration(Value, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def similarities(reference: str, text: str, embedder: Embedder | None) -> dict[str, float]:
-    """sim_M of two answers for every metric; without an embedder the cosine is left out."""
-    same = terms(reference) == terms(text)
-    values = {name: 1.0 if same else metric(reference, text) for name, metric in LEXICAL.items()}
-    if embedder is None:
-        return values
+def similarities(reference: str, text: str, embedder: Embedder) -> dict[str, float]:
+    """sim_M of two answers for every metric."""
+    if terms(reference) == terms(text):
+        return dict.fromkeys(METRICS, 1.0)
     first, second = embedder.embed([reference, text])
-    return {"cosine": 1.0 if same else cosine(first, second), **values}
+    return {"cosine": cosine(first, second), **{name: metric(reference, text) for name, metric in LEXICAL.items()}}
 
 
-def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder | None) -> dict[str, tuple[float, ...]]:
+def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder) -> dict[str, tuple[float, ...]]:
     """alpha_M = 1 - sim_M(full, answer) for each answer, citation markers left out."""
     reference = without_markers(full.text)
     rows = [similarities(reference, without_markers(answer.text), embedder) for answer in answers]
-    names = METRICS if embedder is not None else tuple(LEXICAL)
-    return {name: tuple(max(0.0, 1 - row[name]) for row in rows) for name in names}
+    return {name: tuple(max(0.0, 1 - row[name]) for row in rows) for name in METRICS}
 
 
 Floor = Literal["median", "largest", "none"]
@@ -102,7 +99,7 @@ def regenerate(
     question: str,
     sources: Sequence[Sequence[Passage]],
     write: Answering,
-    embedder: Embedder | None,
+    embedder: Embedder,
     *,
     placebos: Sequence[Passage] = (),
     floor: Floor = "median",

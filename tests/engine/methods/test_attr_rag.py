@@ -79,7 +79,7 @@ def test_leaving_out_what_the_writer_uses_changes_the_answer_and_nothing_else_do
 
 def test_alpha_by_hand():
     full, other = Answer(text="iron rusts fast [cite_1]"), Answer(text="iron rusts slowly [cite_3]")
-    values = alphas(full, [other], None)
+    values = alphas(full, [other], LetterEmbedder())
     assert values["jaccard"] == pytest.approx((1 - 2 / 4,))
     assert values["rouge_1"] == pytest.approx((1 - 2 / 3,))
     assert values["rouge_2"] == pytest.approx((1 - 1 / 2,))
@@ -93,11 +93,13 @@ def test_equal_answers_have_alpha_zero_in_every_metric_whatever_their_length_and
 
 def test_the_floor_is_what_an_unrelated_passage_changes():
     def write(question, passages):
-        return Answer(text="alpha says alpha." + " and more" * any(p in PLACEBOS[:2] for p in passages))
+        return Answer(text="alpha says alpha." + " more or less so" * any(p in PLACEBOS[:2] for p in passages))
 
-    result = regenerate("q", SOURCES, write, None, placebos=PLACEBOS)
+    result = regenerate("q", SOURCES, write, LetterEmbedder(), placebos=PLACEBOS)
     assert all(floor > 0.1 for floor in result.floors.values())
-    assert regenerate("q", SOURCES, write, None).notes == ("The floor uses 0 unrelated passages instead of 3.",)
+    assert regenerate("q", SOURCES, write, LetterEmbedder()).notes == (
+        "The floor uses 0 unrelated passages instead of 3.",
+    )
 
 
 def test_one_placebo_that_turns_the_answer_around_does_not_close_the_selection():
@@ -108,7 +110,9 @@ def test_one_placebo_that_turns_the_answer_around_does_not_close_the_selection()
     result = attr_rag("q", SETS, write, embedder=LetterEmbedder(), placebos=PLACEBOS)
     assert set(result.regeneration.floors.values()) == {0.0}
     assert result.selection.primary == 0 and set(result.selection.chosen) == {0, 2}
-    closed = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(floor="largest"))
+    closed = attr_rag(
+        "q", SETS, write, embedder=LetterEmbedder(), placebos=PLACEBOS, settings=Selection(floor="largest")
+    )
     assert closed.selection.primary is None
 
 
@@ -118,10 +122,12 @@ def test_what_unrelated_passages_change_as_much_is_said_so_and_can_be_kept():
         lost = any(p in PLACEBOS for p in passages)
         return Answer(text="Nobody can say." if lost else " ".join(p.document for p in passages))
 
-    found = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1))
+    found = attr_rag("q", SETS, write, embedder=LetterEmbedder(), placebos=PLACEBOS, settings=Selection(min_metrics=1))
     assert found.selection.notes[0].startswith("An unrelated passage changes the answer as much as any set")
     assert "No set changed" not in " ".join(found.notes)
-    free = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none"))
+    free = attr_rag(
+        "q", SETS, write, embedder=LetterEmbedder(), placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none")
+    )
     assert free.selection.primary is not None
     assert free.selection.chosen == found.selection.without_floor
 
@@ -146,7 +152,13 @@ def test_attr_rag_fills_gaps_from_the_document():
         ChunkSet(passages=(passage("more"),), text="more", score=0.6),
     )
     write = quote_wanted("part")
-    result = attr_rag("q", sets, write, lookup=lambda document, n: doc.get(n) if document == "doc" else None)
+    result = attr_rag(
+        "q",
+        sets,
+        write,
+        embedder=LetterEmbedder(),
+        lookup=lambda document, n: doc.get(n) if document == "doc" else None,
+    )
     assert [p.ordinal for p in result.kept] == [4, 2]
     assert [p.ordinal for p in result.filled] == [3]
     assert [p.ordinal for p in result.passages] == [2, 3, 4]
@@ -154,19 +166,25 @@ def test_attr_rag_fills_gaps_from_the_document():
 
 
 def test_attr_rag_says_when_no_set_matters():
-    result = attr_rag("q", SETS, lambda q, p: Answer(text="From memory."), settings=Selection(max_share=0.25))
+    result = attr_rag(
+        "q",
+        SETS,
+        lambda q, p: Answer(text="From memory."),
+        embedder=LetterEmbedder(),
+        settings=Selection(max_share=0.25),
+    )
     assert result.selection.primary is None
     assert result.kept == SETS[0].passages
     assert "No set changed the answer" in result.notes[0]
     with pytest.raises(AttributionError, match="The search returned no passages"):
-        attr_rag("q", (), quote_wanted("x"))
+        attr_rag("q", (), quote_wanted("x"), embedder=LetterEmbedder())
 
 
 def test_a_quoting_writer_is_named_as_such():
     def write(question, passages):
         return Answer(text=passages[0].text, quotes=((0, 1, 0, len(passages[0].text)),))
 
-    assert "only shows which sets it quoted" in attr_rag("q", SETS, write).notes[-1]
+    assert "only shows which sets it quoted" in attr_rag("q", SETS, write, embedder=LetterEmbedder()).notes[-1]
 
 
 def test_numbers_stay_when_a_set_is_left_out():
@@ -176,7 +194,7 @@ def test_numbers_stay_when_a_set_is_left_out():
         write = prompting(model, Prompting(), Decoding(), numbered)
         return lambda question, passages: write(question, passages).answer
 
-    result = attr_rag("q", SETS, writing(), ablate=writing, placebos=PLACEBOS)
+    result = attr_rag("q", SETS, writing(), embedder=LetterEmbedder(), ablate=writing, placebos=PLACEBOS)
     full, without_beta, with_ships = model.prompts[0], model.prompts[2], model.prompts[6]
     assert "Passage 1: alpha" in without_beta and "Passage 3: gamma" in without_beta
     assert "Passage 2" in full and "Passage 2" not in without_beta
@@ -203,7 +221,7 @@ def test_answers_that_are_compared_are_written_greedily():
         write = prompting(model, Prompting(), Decoding(temperature=0.7), numbered)
         return lambda question, passages: write(question, passages).answer
 
-    result = attr_rag("q", SETS, writing(), ablate=writing, placebos=PLACEBOS)
+    result = attr_rag("q", SETS, writing(), embedder=LetterEmbedder(), ablate=writing, placebos=PLACEBOS)
     assert {value for values in result.regeneration.alphas.values() for value in values} == {0.0}
     assert model.sampled == 1 and result.answer.text == "word1", "only the last answer is written as it is set"
 
@@ -213,8 +231,10 @@ def test_the_teacher_forced_drop_is_a_column_and_does_not_vote():
         return -3.0 + sum(1.0 for text in passages.values() if "gamma" in text)
 
     scorer = ScriptedScorer(logprob, name="judge")
-    with_score = attr_rag("q", SETS, quote_wanted("beta"), score=scored_by(scorer, writer="quoting reader"))
-    without = attr_rag("q", SETS, quote_wanted("beta"))
+    with_score = attr_rag(
+        "q", SETS, quote_wanted("beta"), embedder=LetterEmbedder(), score=scored_by(scorer, writer="quoting reader")
+    )
+    without = attr_rag("q", SETS, quote_wanted("beta"), embedder=LetterEmbedder())
     assert with_score.drops.scores[0] == pytest.approx((0, 0, 3, 0))
     assert with_score.drops.notes[0] == banner("quoting reader", "judge")
     assert with_score.selection == without.selection
@@ -295,7 +315,9 @@ def test_what_a_metric_chose_without_a_floor_is_bold_also_under_it():
         lost = any(p in PLACEBOS for p in passages)
         return Answer(text="Nobody can say." if lost else " ".join(p.document for p in passages))
 
-    free = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none"))
+    free = attr_rag(
+        "q", SETS, write, embedder=LetterEmbedder(), placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none")
+    )
     chosen = next(j for j, by in enumerate(free.selection.chosen_by) if "jaccard" in by)
     assert free.regeneration.alphas["jaccard"][chosen] <= free.regeneration.floors["jaccard"]
     assert "<b>" in _alpha(free, "jaccard", chosen)
