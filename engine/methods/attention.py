@@ -61,13 +61,9 @@ def _read(module: Any, ids: Sequence[int], cache: Any, device: Any) -> Any:
     """The cache after the prompt less its last token."""
     import torch
 
-    from engine.models.scoring import takes_logits_to_keep
+    from engine.models.scoring import last_logits
 
-    if not ids:
-        return cache
-    row = torch.tensor([list(ids)], device=device)
-    last = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    return module(input_ids=row, past_key_values=cache, use_cache=True, **last).past_key_values
+    return last_logits(module, torch.tensor([list(ids)], device=device), cache)[1] if ids else cache
 
 
 def _weighted(attentions: Sequence[Any], cache: Any) -> Floats:

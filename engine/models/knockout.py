@@ -18,7 +18,7 @@ import torch
 from engine.core.progress import Watch
 from engine.models.hooks import cancellable
 from engine.models.memory import is_out_of_memory
-from engine.models.scoring import CPU_TOKENS, Floats, answer_logits, begin_at, read_whole
+from engine.models.scoring import CPU_TOKENS, Floats, answer_logits, begin_at, logprobs_of, read_whole
 
 Removed = Sequence[frozenset[int]]
 
@@ -89,6 +89,4 @@ def _masked(
         past_key_values=cache,
         use_cache=True,
     )[0]
-    target = torch.tensor([*answer] * count, device=logits.device)[:, None]
-    found = logits.float().log_softmax(-1).gather(-1, target).view(count, len(answer))
-    return list(found.cpu().double().numpy())
+    return list(logprobs_of([*answer] * count, logits).view(count, len(answer)).cpu().double().numpy())

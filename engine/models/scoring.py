@@ -110,12 +110,13 @@ def score_batch(module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int
         ids[i, : len(full)] = torch.tensor(full)
     wanted = torch.tensor(starts, device=device)[:, None] + torch.arange(len(answer), device=device)
     logits = answer_logits(module, ids.to(device), wanted)
-    target = torch.tensor(list(answer), device=logits.device)[:, None]
-    scores = np.empty((len(rows), len(answer)))
-    for i in range(len(rows)):
-        own = logits[i].float().log_softmax(-1)
-        scores[i] = own.gather(-1, target)[:, 0].cpu().numpy()
-    return scores
+    return np.array([logprobs_of(answer, own).cpu().numpy() for own in logits], dtype=np.float64)
+
+
+def logprobs_of(ids: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities of tokens in nats, float32, shape (tokens,); `logits`: (tokens, vocabulary)."""
+    target = torch.tensor(list(ids), device=logits.device)[:, None]
+    return logits.float().log_softmax(-1).gather(-1, target)[:, 0]
 
 
 @torch.no_grad()
@@ -144,8 +145,7 @@ def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Ten
 
     `padding` is what the model needs to know of it.
     """
-    extra = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra, **padding)
+    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **last_positions(module, 1), **padding)
     return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
 
 
@@ -161,9 +161,8 @@ def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int])
     total = float(first[one[0]])
     if len(one) > 1:
         fed = torch.tensor([list(one[:-1])], device=first.device)
-        logits = module(input_ids=fed, past_key_values=deepcopy(cache), use_cache=True).logits[0].float()
-        wanted = torch.tensor(one[1:], device=first.device)[:, None]
-        total += float(logits.log_softmax(-1).gather(-1, wanted).sum())
+        logits = module(input_ids=fed, past_key_values=deepcopy(cache), use_cache=True).logits[0]
+        total += float(logprobs_of(one[1:], logits).sum())
     return total
 
 
@@ -177,18 +176,19 @@ def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor, **given:
     """
     first = int(wanted.min())
     keep = ids.shape[1] - first
-    extra = {"logits_to_keep": keep} if takes_logits_to_keep(module) else {}
     with picked_positions(module, wanted - first, keep):
-        logits: torch.Tensor = module(input_ids=ids, **{"use_cache": False} | given, **extra).logits
+        logits: torch.Tensor = module(
+            input_ids=ids, **{"use_cache": False} | given, **last_positions(module, keep)
+        ).logits
     if logits.shape[1] == wanted.shape[1]:
         return logits
     place = (wanted - first + logits.shape[1] - keep).to(logits.device)
     return torch.stack([row[positions] for row, positions in zip(logits, place, strict=True)])
 
 
-def takes_logits_to_keep(module: Any) -> bool:
-    """Whether the model's forward can leave out the output layer where nobody asks."""
-    return "logits_to_keep" in inspect.signature(module.forward).parameters
+def last_positions(module: Any, count: int) -> dict[str, int]:
+    """The argument by which a forward skips the output layer before the last `count` positions, where it takes one."""
+    return {"logits_to_keep": count} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
 
 
 # Character spans of tokens. A byte-level token may hold part of a character: it gets the smallest span that covers its
@@ -337,12 +337,10 @@ def read_whole(module: Any, ids: Sequence[int], answer: Sequence[int]) -> tuple[
 
 def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) -> tuple[Floats, Any]:
     """Log-probabilities of the answer after cache + ids, and the cache afterwards."""
-    keep = {"logits_to_keep": len(answer)} if takes_logits_to_keep(module) else {}
     row = torch.tensor([[*ids, *answer[:-1]]], device=module.get_input_embeddings().weight.device)
-    out = module(input_ids=row, past_key_values=cache, use_cache=True, **keep)
-    logits = out.logits[0, -len(answer) :].float().log_softmax(-1)
-    target = torch.tensor(list(answer), device=logits.device)[:, None]
-    return logits.gather(-1, target)[:, 0].cpu().numpy(), getattr(out, "past_key_values", None)
+    out = module(input_ids=row, past_key_values=cache, use_cache=True, **last_positions(module, len(answer)))
+    scores = logprobs_of(answer, out.logits[0, -len(answer) :])
+    return scores.cpu().numpy(), getattr(out, "past_key_values", None)
 
 
 def _whole(cache: Any, length: int) -> bool:

@@ -94,7 +94,9 @@ def test_a_model_whose_output_layer_cannot_be_hooked_scores_the_same(monkeypatch
     rows = [coded.ids, coded.without({2}).ids]
     expected = score_rows(model.module, rows, [5, 6, 7])
     monkeypatch.setattr(model.module, "get_output_embeddings", lambda: None)
-    monkeypatch.setattr("engine.models.scoring.takes_logits_to_keep", lambda module: keeps)
+    monkeypatch.setattr(
+        "engine.models.scoring.last_positions", lambda module, count: {"logits_to_keep": count} if keeps else {}
+    )
     np.testing.assert_allclose(score_rows(model.module, rows, [5, 6, 7]), expected, rtol=1e-4)
 
 
