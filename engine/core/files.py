@@ -7,6 +7,7 @@ import mmap
 import os
 import platform
 import shutil
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -95,6 +96,16 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def locked_now(path: Path, refusal: Exception) -> AbstractContextManager[Any]:
+    """A lock file, taken for the block that follows; raise `refusal` where another process or thread has it."""
+    from filelock import FileLock, Timeout
+
+    try:
+        return FileLock(path, thread_local=False).acquire(timeout=0)
+    except Timeout as error:
+        raise refusal from error
+
+
 def _sync_folder(folder: Path) -> None:
     """Force a folder's entries to the disk where the system offers that."""
     if os.name != "posix":
@@ -109,7 +120,7 @@ def _sync_folder(folder: Path) -> None:
 # One folder, `GROUNDWORK_HOME`, holds all state. `GROUNDWORK_MODELS` names a folder of weights that several homes
 # share.
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
+ASSETS = ROOT / "assets"
 EMBEDDED = "embedded"  # the name of what comes with the project: a language model, and a verifier
 
 

@@ -251,10 +251,10 @@ def unwrapped(text: str) -> str:
 _BREAK = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]")
 
 
-def titled(title: str, text: str) -> str:
-    """`text` with its document's title in front, as it is embedded and indexed; underscores read as spaces."""
+def titled(title: str, text: str, gap: str = "\n") -> str:
+    """`text` with its document's title and a `gap` in front, as it is embedded and indexed; underscores are spaces."""
     head = title.replace("_", " ").strip()
-    return f"{head}\n{text}" if head else text
+    return f"{head}{gap}{text}" if head else text
 
 
 def counted(number: int, one: str, more: str = "") -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from engine.core.settings import Chunking
@@ -30,25 +30,20 @@ def passages(document: Document, chunking: Chunking | None = None) -> tuple[Pass
     return tuple(passages_at(document, _SPANS[how.method](document, how)))
 
 
-def passages_at(document: Document, spans: Sequence[Span]) -> Iterator[Passage]:
-    """The document's passages at its spans, in order."""
+def passages_at(document: Document, spans: Iterable[Span], first: int = 0) -> Iterator[Passage]:
+    """The document's passages at these spans, in order; `first` is the ordinal of the first one."""
     digest = sha256(document.text)[:10]
-    return (passage_of(document, digest, ordinal, span) for ordinal, span in enumerate(spans))
-
-
-def passage_of(document: Document, digest: str, ordinal: int, span: Span) -> Passage:
-    """The passage at a span; `digest`: the first 10 hex digits of the SHA-256 of the document's text."""
-    start, end = span
-    return Passage(
-        id=f"{document.id}@{digest}:{start}-{end}",
-        document=document.id,
-        title=document.title,
-        ordinal=ordinal,
-        start=start,
-        end=end,
-        text=document.text[start:end],
-        page=bisect_right(document.pages, start) if document.pages else None,
-    )
+    for ordinal, (start, end) in enumerate(spans, first):
+        yield Passage(
+            id=f"{document.id}@{digest}:{start}-{end}",
+            document=document.id,
+            title=document.title,
+            ordinal=ordinal,
+            start=start,
+            end=end,
+            text=document.text[start:end],
+            page=bisect_right(document.pages, start) if document.pages else None,
+        )
 
 
 def by_sentences(document: Document, how: Chunking) -> list[Span]:

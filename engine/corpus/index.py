@@ -15,7 +15,6 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import Cancelled, CorpusLocked, ServerError, StorageError
-from engine.core.files import replace_file, sha256_of
+from engine.core.files import locked_now, replace_file, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import decoded, sha256
 from engine.corpus import cells, large
@@ -223,7 +222,8 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
             return found
     if not build:
         raise NotReady(trouble or f"The search index of {folder.name!r} has not been built.")
-    with _building(folder):
+    refusal = f"Another process is building the search index of {folder.name!r}. Search works without it and is exact."
+    with locked_now(folder / "index.build", CorpusLocked(refusal)):
         own = cells.Cells(_rebuilt(folder, snapshot, held, watch))
         return Index(held, own.size, own.nearest, trouble)
 
@@ -271,24 +271,6 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
             f"or unset {SERVER} to use the index in the data folder."
         ) from error
     return found
-
-
-@contextmanager
-def _building(folder: Path) -> Iterator[None]:
-    """Hold the right to build; raise `CorpusLocked` if another process has it."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(folder / "index.build", thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise CorpusLocked(
-            f"Another process is building the search index of {folder.name!r}. Search works without it and is exact."
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _state(folder: Path) -> dict[str, str]:

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.lib.format import write_array_header_1_0
 
 from engine.core.text import Span
-from engine.core.values import Document, DocumentSection, Passage, converted, sha256
-from engine.corpus.chunking import passage_of, passages_at
+from engine.core.values import Document, DocumentSection, Passage, converted
+from engine.corpus.chunking import passages_at
 from engine.models.protocols import Floats
 
 TEXT, VECTORS = "text.sqlite", "vectors.npy"
@@ -136,7 +136,8 @@ class StoredPassages(Sequence[Passage]):
         if not 0 <= place < self._size:
             raise IndexError(row)
         document, first, spans = self._rows.holding(int(place))
-        return passage_of(document, sha256(document.text)[:10], int(place) - first, spans[int(place) - first])
+        ordinal = int(place) - first
+        return next(passages_at(document, spans[ordinal : ordinal + 1], ordinal))
 
     def __iter__(self) -> Iterator[Passage]:
         return (passage for document, _, spans in self._rows.all() for passage in passages_at(document, spans))
