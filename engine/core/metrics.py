@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,18 +39,11 @@ def _spaced(character: str) -> str:
     return f" {character} " if _UNSPACED.match(character) else character
 
 
-class _Tokenizer:
-    """The shape in which rouge-score takes a tokeniser."""
-
-    def tokenize(self, text: str) -> list[str]:
-        return terms(text)
-
-
 @cache
 def _rouge_scorer(kind: str) -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
-    return RougeScorer([kind], tokenizer=_Tokenizer())
+    return RougeScorer([kind], tokenizer=SimpleNamespace(tokenize=terms))
 
 
 def _rouge(kind: str, reference: str, text: str) -> float:

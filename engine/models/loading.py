@@ -83,8 +83,8 @@ def merge_adapter(module: Any, folder: Path) -> Any:
     return PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
 
 
-def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
-    """The size of the model of that id, folder or .gguf file, from its config alone; raises `ModelNotFound`."""
+def estimate(name: str | Path) -> MemoryEstimate:
+    """The memory in float32 of the model of that id, folder or .gguf file, from its config; raises `ModelNotFound`."""
     offline = is_offline()
     source, options = str(name), {}
     if is_gguf(name):
@@ -95,7 +95,7 @@ def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096
             from transformers import AutoConfig
 
             config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline, **options)
-        return memory_estimate(config, dtype, prompt_tokens, batch)
+        return memory_estimate(config, "float32")
     except UNREADABLE as error:
         raise _explain(str(name), error, offline) from error
 

@@ -17,12 +17,13 @@ from engine.core.errors import PromptTooLong
 from engine.models.protocols import TokenPrompt
 
 _LAYERS = 1_000  # the most that a model may claim; each is built, without storage, to count its parameters
+PROMPT_TOKENS = 4096  # of the prompt that memory is estimated for
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes, by what takes them; `parameters` is a count."""
+    """Bytes, by what takes them, for one prompt of `PROMPT_TOKENS` tokens; `parameters` is a count."""
 
     parameters: int
     weights: int
@@ -35,8 +36,8 @@ class MemoryEstimate:
         return self.weights + self.cache + self.activations
 
 
-def memory_estimate(config: Any, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
-    """The memory of a model with this transformers config for `batch` prompts of `prompt_tokens` tokens.
+def memory_estimate(config: Any, dtype: str) -> MemoryEstimate:
+    """The memory of a model with this transformers config.
 
     Parameters are counted on a model without storage: exact. The cache is keys and values of every layer;
     activations are one layer's and the logits of 256 answer positions, an upper estimate.
@@ -46,8 +47,8 @@ def memory_estimate(config: Any, dtype: str = "float32", prompt_tokens: int = 40
     return MemoryEstimate(
         parameters=parameters,
         weights=int(parameters * size),
-        cache=int(batch * prompt_tokens * cache_values(config) * size),
-        activations=batch * row_bytes(config, prompt_tokens, 256),
+        cache=int(PROMPT_TOKENS * cache_values(config) * size),
+        activations=row_bytes(config, PROMPT_TOKENS, 256),
     )
 
 

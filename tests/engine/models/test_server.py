@@ -167,10 +167,11 @@ def test_a_model_that_is_not_there(server):
 
 
 def test_the_key_comes_from_the_environment_and_goes_nowhere_else(server, monkeypatch):
-    with pytest.raises(ServerError, match=r"refused the key\. Set MY_KEY"):
-        server.model("key", key_env="MY_KEY").generate(tiny_prompt(1), Decoding())
-    monkeypatch.setenv("MY_KEY", "right")
-    model = server.model("key", key_env="MY_KEY")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ServerError, match=r"refused the key\. Set OPENAI_API_KEY"):
+        server.model("key").generate(tiny_prompt(1), Decoding())
+    monkeypatch.setenv("OPENAI_API_KEY", "right")
+    model = server.model("key")
     _, answer = answer_with(model, "Who?", passages(1), Prompting(), Decoding())
     stamp = stamp_of(model, Prompting(), Decoding())
     assert answer.citations[0].number == 1
