@@ -13,14 +13,16 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import platformdirs
 
 from engine.core.errors import StorageError, first_line
+from engine.core.values import decoded
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]  # of the project; a process of our own starts there
 
 
@@ -49,6 +51,19 @@ def save_json(path: Path, value: Any, what: str) -> None:
         replace_file(path, msgspec.json.format(msgspec.json.encode(value), indent=1))
     except OSError as error:
         raise StorageError(f"{what} cannot be saved in {path} ({first_line(error)}). Free some space.") from error
+
+
+def read_json(path: Path, kind: type[T], absent: T, what: str, so: str) -> tuple[T, str]:
+    """A value of the data folder, and an empty text; `absent` where there is no file.
+
+    `absent`, too, where the file is damaged, and the text says that `what` cannot be read, and `so`.
+    """
+    try:
+        return decoded(path.read_bytes(), kind), ""
+    except FileNotFoundError:
+        return absent, ""
+    except (OSError, ValueError, RecursionError) as error:
+        return absent, f"{what} in {path} cannot be read ({first_line(error)}){so}"
 
 
 def place_folder(draft: Path, target: Path) -> None:

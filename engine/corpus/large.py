@@ -212,8 +212,7 @@ class Staging:
 
     def add(self, documents: Sequence[tuple[Document, Sequence[Span]]], vectors: Floats) -> None:
         """One batch, on the disk when this returns: its documents with their spans, its vectors in the same order."""
-        if self.kept < self._earlier:
-            self._cut()
+        self._cut()
         self._vectors.truncate(_HEADER + self.passages * self._bytes)
         self._vectors.seek(0, os.SEEK_END)
         self._vectors.write(np.ascontiguousarray(vectors, dtype=np.float32).data)
@@ -233,8 +232,7 @@ class Staging:
 
     def finish(self) -> int:
         """Make the files what readers expect; the number of documents."""
-        if self.kept < self._earlier:
-            self._cut()
+        self._cut()
         self._vectors.truncate(_HEADER + self.passages * self._bytes)
         count = self._count()
         self.close()
@@ -250,8 +248,9 @@ class Staging:
 
     def _cut(self) -> None:
         """Forget the documents of the earlier ingest that did not come again in their order."""
-        self._file.execute("DELETE FROM documents WHERE number >= ?", (self.kept,))
-        self._earlier = self.kept
+        if self.kept < self._earlier:
+            self._file.execute("DELETE FROM documents WHERE number >= ?", (self.kept,))
+            self._earlier = self.kept
 
     def _count(self) -> int:
         """The number of documents in the stage."""

@@ -91,10 +91,10 @@ def _value(raw: str, after: str) -> float | None:
     return None if value is None else value * _SCALES.get(after, 1.0)
 
 
-def _unit(raw: str, value: float | None, after: str, tail: str) -> str:
+def _unit(raw: str, value: float, after: str, tail: str) -> str:
     if tail == "%" or after in ("percent", "percentage", "per"):
         return "%"
-    if raw.isdigit() and len(raw) == 4 and value is not None and 1000 <= value <= 2100:
+    if raw.isdigit() and len(raw) == 4 and 1000 <= value <= 2100:
         return "year"
     return ""
 

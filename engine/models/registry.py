@@ -14,10 +14,10 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import InputError, ModelNotFound, first_line
-from engine.core.files import ASSETS, EMBEDDED, home, models_folder, save_json
+from engine.core.errors import InputError, ModelNotFound
+from engine.core.files import ASSETS, EMBEDDED, home, models_folder, read_json, save_json
 from engine.core.progress import Watch
-from engine.core.values import Value, decoded
+from engine.core.values import Value
 from engine.models.catalogue import (
     LANGUAGE_MODEL,
     SHIPPED,
@@ -260,13 +260,8 @@ class AddedModel(Value, frozen=True):
 
 def added_models() -> tuple[tuple[AddedModel, ...], str]:
     """The models that the user added, and what is wrong with their file, empty where nothing is."""
-    path = home() / ADDED
-    try:
-        return decoded(path.read_bytes(), tuple[AddedModel, ...]), ""
-    except FileNotFoundError:
-        return (), ""
-    except (OSError, ValueError, RecursionError) as error:
-        return (), f"The added models in {path} cannot be read ({first_line(error)}). Add them again in Settings."
+    so = ". Add them again in Settings."
+    return read_json(home() / ADDED, tuple[AddedModel, ...], (), "The added models", so)
 
 
 def add_model(source: str, name: str = "") -> AddedModel:

@@ -18,6 +18,7 @@ import numpy as np
 from engine.core.errors import ModelNotFound, first_line
 from engine.core.settings import BEST_SENTENCE
 from engine.core.text import covered, sentences, stems, titled, word_weights
+from engine.models.embedder import load_embedder
 from engine.models.memory import reading_a_model
 from engine.models.protocols import Embedder, Floats, Reranker
 
@@ -84,8 +85,6 @@ def title_of(name: str) -> str:
 def load_reranker(name: str = BEST_SENTENCE, embedder: Embedder | None = None) -> Reranker:
     """Load a re-ranker once a process; raise `ModelNotFound` with the way out."""
     if name == BEST_SENTENCE:
-        from engine.models.embedder import load_embedder
-
         return BestSentence(embedder or load_embedder())
     safe = {"use_safetensors": True}  # pickled weights can run code when opened
     try:

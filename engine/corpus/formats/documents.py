@@ -127,9 +127,7 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
             case "fence" | "code_block":
                 page.add(lead + token.content.rstrip("\n") + "\n\n")
                 lead = ""
-            case "tr_close":
-                page.add("\n")
-            case "table_close":
+            case "tr_close" | "table_close":
                 page.add("\n")
     return "".join(page.parts).rstrip("\n") + "\n", tuple(page.sections)
 
