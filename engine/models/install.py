@@ -14,6 +14,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -152,21 +153,14 @@ def run_pip(draft: Path, step: Callable[[], None]) -> str:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT) as process,
     ):
         try:
-            _wait(process, step)
+            while process.poll() is None:
+                step()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=0.2)
         except BaseException:
             process.terminate()
             raise
     return log.read_text(encoding="utf-8", errors="replace")
-
-
-def _wait(process: subprocess.Popen[bytes], step: Callable[[], None]) -> None:
-    while True:
-        step()
-        try:
-            process.wait(timeout=0.2)
-            return
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def last_error(said: str) -> str:

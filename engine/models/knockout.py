@@ -18,7 +18,16 @@ import torch
 from engine.core.progress import Watch
 from engine.models.hooks import cancellable
 from engine.models.memory import is_out_of_memory
-from engine.models.scoring import CPU_TOKENS, Floats, answer_logits, begin_at, logprobs_of, read_whole
+from engine.models.scoring import (
+    CPU_TOKENS,
+    Floats,
+    answer_logits,
+    begin_at,
+    layer_kinds,
+    logprobs_of,
+    read_whole,
+    row_of,
+)
 
 Removed = Sequence[frozenset[int]]
 
@@ -58,7 +67,7 @@ def _takes_masks(module: Any) -> bool:
     """Whether a mask of every query and key is used as it is, by every layer, at the positions given."""
     config = module.config.get_text_config()
     return (
-        set(getattr(config, "layer_types", None) or ()) <= {"full_attention"}
+        layer_kinds(module) <= {"full_attention"}
         and getattr(config, "sliding_window", None) is None
         and module.config._attn_implementation in {"sdpa", "eager"}
         and {"position_ids", "attention_mask"} <= set(inspect.signature(module.forward).parameters)
@@ -82,7 +91,7 @@ def _masked(
     ends = torch.arange(count * length).view(count, length)[:, -len(answer) :].reshape(1, -1)
     logits = answer_logits(
         module,
-        torch.tensor([[*tail] * count], device=device),
+        row_of(module, [*tail] * count),
         ends.to(device),
         position_ids=torch.arange(first, first + length, device=device).repeat(count)[None],
         attention_mask=mask[None, None].to(device),

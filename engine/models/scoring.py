@@ -29,17 +29,13 @@ T = TypeVar("T")
 
 
 def scores_by_batch(
-    module: Any,
-    rows: Sequence[Sequence[int]],
-    answer: Sequence[int],
-    watch: Watch | None = None,
-    limit: int | None = None,
+    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch | None = None
 ) -> Iterator[Floats]:
     """log p(answer[t] | rows[i], answer[:t]) in nats, float64, shape (len(rows), len(answer)), after every batch.
 
-    One array that fills, longest rows first; nan where a row is not reached yet. `limit` caps the rows of a batch. A
-    batch that does not fit into memory is halved, and `watch` hears of it. Raises `ModelError` where a lone row does
-    not fit, `Cancelled` where the watch says so.
+    One array that fills, longest rows first; nan where a row is not reached yet. A batch that does not fit into memory
+    is halved, and `watch` hears of it. Raises `ModelError` where a lone row does not fit, `Cancelled` where the watch
+    says so.
     """
     scores = np.full((len(rows), len(answer)), np.nan)
     if not rows or not answer:
@@ -48,7 +44,7 @@ def scores_by_batch(
     if any(not row for row in rows):
         raise ModelError("An empty prompt cannot predict the first token. Give at least one token.")
     pending = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
-    size = min(limit or len(rows), batch_size(module, len(rows[pending[0]]) + len(answer), len(answer)))
+    size = batch_size(module, len(rows[pending[0]]) + len(answer), len(answer))
     watch = watch or Watch()
     while pending:
         watch.step("scoring", len(rows) - len(pending), len(rows))
@@ -149,10 +145,14 @@ def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Ten
     return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
 
 
+def row_of(module: Any, ids: Sequence[int]) -> torch.Tensor:
+    """Token ids as one row, shape (1, tokens), where the module takes them."""
+    return torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
+
+
 def _ahead(module: Any, ids: Sequence[int], cache: Any) -> tuple[torch.Tensor, Any]:
     """Log-probabilities of the token after `ids`, and the cache."""
-    fed = torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
-    logits, cache = last_logits(module, fed, cache)
+    logits, cache = last_logits(module, row_of(module, ids), cache)
     return logits[0].log_softmax(-1), cache
 
 
@@ -160,8 +160,7 @@ def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int])
     """The summed log-probabilities of a continuation; `cache` is left as it is."""
     total = float(first[one[0]])
     if len(one) > 1:
-        fed = torch.tensor([list(one[:-1])], device=first.device)
-        logits = module(input_ids=fed, past_key_values=deepcopy(cache), use_cache=True).logits[0]
+        logits = module(input_ids=row_of(module, one[:-1]), past_key_values=deepcopy(cache), use_cache=True).logits[0]
         total += float(logprobs_of(one[1:], logits).sum())
     return total
 
@@ -267,13 +266,14 @@ def shared(rows: Sequence[Sequence[int]]) -> list[int]:
 
 def keeps_keys(module: Any) -> bool:
     """Whether every layer is attention over keys that depend on earlier positions alone, or a short convolution."""
-    kinds = _kinds(module)
+    kinds = layer_kinds(module)
     if "conv" in kinds:
         return kinds <= {"full_attention", "conv"}
     return kinds <= {"full_attention", "sliding_attention"} and not getattr(module, "_is_stateful", False)
 
 
-def _kinds(module: Any) -> set[str]:
+def layer_kinds(module: Any) -> set[str]:
+    """The kinds of the model's layers, as its config names them; empty where it names none."""
     return set(getattr(module.config.get_text_config(), "layer_types", None) or ())
 
 
@@ -281,7 +281,7 @@ def _empty_cache(module: Any) -> Any:
     """A cache that keeps every position: keys also where a layer's window is shorter, inputs of convolutions."""
     from transformers import DynamicCache
 
-    if "conv" not in _kinds(module):
+    if "conv" not in layer_kinds(module):
         return DynamicCache()
     cache = DynamicCache(config=module.config)
     if hasattr(cache, "activate_past_recording"):  # absent from the first releases of transformers 5
@@ -337,7 +337,7 @@ def read_whole(module: Any, ids: Sequence[int], answer: Sequence[int]) -> tuple[
 
 def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) -> tuple[Floats, Any]:
     """Log-probabilities of the answer after cache + ids, and the cache afterwards."""
-    row = torch.tensor([[*ids, *answer[:-1]]], device=module.get_input_embeddings().weight.device)
+    row = row_of(module, [*ids, *answer[:-1]])
     out = module(input_ids=row, past_key_values=cache, use_cache=True, **last_positions(module, len(answer)))
     scores = logprobs_of(answer, out.logits[0, -len(answer) :])
     return scores.cpu().numpy(), getattr(out, "past_key_values", None)

@@ -20,7 +20,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.models.hooks import cancellable
 from engine.models.memory import cache_values, free_memory, row_bytes
-from engine.models.scoring import halved, if_it_fits, last_logits
+from engine.models.scoring import halved, if_it_fits, last_logits, row_of
 
 
 def nucleus(probabilities: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -92,15 +92,14 @@ def write_tokens(
     `pick` gives the id from logits of shape (vocabulary,). The log-probability is the model's own, before temperature
     and top-p: what `score` gives for the token.
     """
-    device = module.get_input_embeddings().weight.device
-    fed, cache = torch.tensor([list(ids)], device=device), None
+    fed, cache = row_of(module, ids), None
     for written in range(limit):
         watch.step("writing", written, limit)
         with cancellable(module, watch):
             logits, cache = last_logits(module, fed, cache)  # without a cache everything is fed again
         token = pick(logits[0])
         yield token, float(logits[0].log_softmax(-1)[token])
-        new = torch.tensor([[token]], device=device)
+        new = row_of(module, [token])
         fed = new if cache is not None else torch.cat([fed, new], dim=1)
 
 
@@ -267,13 +266,13 @@ def write_batch(
 
 def read(module: Any, rows: Sequence[Sequence[int]], watch: Watch) -> tuple[torch.Tensor, Any, torch.Tensor]:
     """Logits after each prompt, shape (rows, vocabulary), the joined cache, and the mask that is 0 on its padding."""
-    device, found = module.get_input_embeddings().weight.device, []
+    found = []
     for ids in rows:
         watch.step("writing", 0, len(rows))
         with cancellable(module, watch):
-            found.append(last_logits(module, torch.tensor([list(ids)], device=device), None))
-    lengths = torch.tensor([len(ids) for ids in rows], device=device)[:, None]
-    mask = (torch.arange(int(lengths.max()), device=device) >= lengths.max() - lengths).long()
+            found.append(last_logits(module, row_of(module, ids), None))
+    lengths = row_of(module, [len(ids) for ids in rows]).T
+    mask = (torch.arange(int(lengths.max()), device=lengths.device) >= lengths.max() - lengths).long()
     return torch.cat([logits for logits, _ in found]), joined([cache for _, cache in found]), mask
 
 
@@ -298,7 +297,7 @@ def pads_exactly(module: Any) -> bool:
 
     Also after a row has left. A model that takes no mask, or whose cache cannot be joined, writes one by one.
     """
-    vocabulary, device = module.config.get_text_config().vocab_size, module.get_input_embeddings().weight.device
+    vocabulary = module.config.get_text_config().vocab_size
     rows = [[(7 * i + 3 * n) % vocabulary for i in range(n)] for n in (9, 4, 6)]
     try:
         _, cache, mask = read(module, rows, Watch())
@@ -307,7 +306,7 @@ def pads_exactly(module: Any) -> bool:
     except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError):
         return False
     whole = [[*rows[0], 5], [*rows[1], 6], [*rows[2], 7], [*rows[1], 6, 8], [*rows[2], 7, 9]]
-    alone = torch.cat([last_logits(module, torch.tensor([row], device=device), None)[0] for row in whole])
+    alone = torch.cat([last_logits(module, row_of(module, row), None)[0] for row in whole])
     alone, together = alone.log_softmax(-1), torch.cat([first, second]).log_softmax(-1)
     likely = alone.topk(min(10, vocabulary)).indices
     return bool((alone.gather(-1, likely) - together.gather(-1, likely)).abs().max() <= floor_of(module.dtype))

@@ -185,7 +185,7 @@ def _visible(tree: Any) -> str:
     return "\n".join(line for line in (" ".join(t.split()) for t in body.itertext()) if line)
 
 
-def _tree(source: str):  # type: ignore[no-untyped-def]
+def _tree(source: str) -> Any:
     """The parsed page, or None for a page that is not there."""
     from lxml import etree, html
 
