@@ -45,10 +45,6 @@ _SERVER_TIMEOUT = 60.0  # seconds for one answer of a Chroma server
 _CONFIGURATION: Any = {"hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 400, "max_neighbors": 32}}
 
 
-class NotInStep(Exception):
-    """The index does not hold what it should."""
-
-
 def failures() -> tuple[type[Exception], ...]:
     """The errors raised when Chroma's files or server fail."""
     import sqlite3
@@ -56,8 +52,7 @@ def failures() -> tuple[type[Exception], ...]:
     import httpx
     from chromadb.errors import ChromaError
 
-    bad = (OSError, ValueError, KeyError, RuntimeError, TypeError)
-    return (NotInStep, ChromaError, sqlite3.Error, httpx.HTTPError, *bad)
+    return (ChromaError, sqlite3.Error, httpx.HTTPError, OSError, ValueError, KeyError, RuntimeError, TypeError)
 
 
 def _server_client(address: str) -> ClientAPI:
@@ -117,15 +112,18 @@ class Index:
 
 
 def check(found: Index, snapshot: Snapshot) -> None:
-    """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal."""
+    """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal.
+
+    Raises `ValueError` saying what does not match.
+    """
     count = found.size
     if count != len(snapshot.passages):
-        raise NotInStep(f"it holds {count} passages, the corpus {len(snapshot.passages)}")
+        raise ValueError(f"it holds {count} passages, the corpus {len(snapshot.passages)}")
     for row in np.linspace(0, max(count - 1, 0), min(_PROBES, count), dtype=int):
         vector = snapshot.vectors[row]
         rows = found.nearest(vector, 2)
         if not len(rows) or float((snapshot.vectors[rows] @ vector).max()) < 0.999:
-            raise NotInStep("a stored passage was not found by its own vector")
+            raise ValueError("a stored passage was not found by its own vector")
 
 
 log = logging.getLogger(__name__)
@@ -155,10 +153,7 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
     known = _OPEN.get(folder)
     if known is not None and known.held == held:
         return known
-    server = os.environ.get(SERVER, "")
-    if not build and not server and _state(folder).get("held") != held:
-        raise NotReady(f"The search index of {folder.name!r} does not match the corpus.")
-    opened = (_on_server if server else _local)(folder, snapshot, held, watch or Watch(), build)
+    opened = (_on_server if os.environ.get(SERVER) else _local)(folder, snapshot, held, watch or Watch(), build)
     _OPEN[folder] = opened
     return opened
 
@@ -212,10 +207,10 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
     if place is not None and state.get("held") == held:
         try:
             if changed := [name for name in cells.FILES if state.get(name) != sha256_of(place / name)]:
-                raise NotInStep(f"{changed[0]} was changed after it was written")
+                raise ValueError(f"{changed[0]} was changed after it was written")
             own = cells.Cells(place)
             check(found := Index(held, own.size, own.nearest), snapshot)
-        except (NotInStep, OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError) as error:
             trouble = f"The search index did not match its corpus ({error}). It was rebuilt from the vectors."
             log.warning("The search index of %s did not match its corpus (%s).", folder.name, error)
         else:

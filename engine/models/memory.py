@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core.errors import PromptTooLong
+from engine.core.errors import ModelNotFound, PromptTooLong, first_line
 from engine.models.protocols import TokenPrompt
 
 _LAYERS = 1_000  # the most that a model may claim; each is built, without storage, to count its parameters
@@ -221,6 +221,19 @@ def passages_to_drop(prompt: TokenPrompt, room: int) -> tuple[int, ...] | None:
 
 
 _READING = threading.RLock()  # reentrant, since one model may be read within another's load
+
+
+SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
+
+
+@contextmanager
+def loading(what: str, way_out: str) -> Iterator[None]:
+    """`reading_a_model` for a model that is named by id or folder; `ModelNotFound` with the way out where it fails."""
+    try:
+        with reading_a_model():
+            yield
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelNotFound(f"{what} cannot be loaded ({first_line(error)}). {way_out}") from error
 
 
 @contextmanager
