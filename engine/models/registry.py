@@ -129,7 +129,11 @@ def load_writer(name: str, dtype: str = "", device: str = "auto", watch: Watch |
             if key in _loaded:
                 return _loaded[key]
         model = _load(*key, watch)
-        _keep(key, model)
+        with _lock:
+            _loaded[key] = model
+            _loading.pop(key, None)
+            while len(_loaded) > KEPT:
+                _loaded.popitem(last=False)
     return model
 
 
@@ -137,14 +141,6 @@ def forget_models() -> None:
     """Let every loaded model go."""
     with _lock:
         _loaded.clear()
-
-
-def _keep(key: tuple[Any, ...], model: Writer) -> None:
-    with _lock:
-        _loaded[key] = model
-        _loading.pop(key, None)
-        while len(_loaded) > KEPT:
-            _loaded.popitem(last=False)
 
 
 def _load(name: str, dtype: str, device: str, watch: Watch | None) -> Writer:

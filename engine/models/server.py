@@ -258,30 +258,21 @@ LONGEST_PAUSE = 30.0  # seconds between two attempts, whatever the server asks f
 class ServerModel:
     """A `Writer` behind an address. Safe to share between threads; at most `concurrency` requests at a time.
 
-    `timeout`: seconds without a byte. `attempts`: tries before the first word. `backoff`: seconds before the
-    second try, doubled before each next one. `budget`: what may be spent, and what has been. `ignored`: what the
-    server refused to take, of logprobs, seed and the count of tokens.
+    `budget`: what may be spent, and what has been. `ignored`: what the server refused to take, of logprobs, seed and
+    the count of tokens.
     """
 
     can = Can(why_not=WHY_NOT)
     revision = ""
     dtype = ""
+    timeout = 60.0  # seconds without a byte
+    attempts = 4  # tries before the first word
+    backoff = 0.5  # seconds before the second try, doubled before each next one
 
-    def __init__(
-        self,
-        model: str,
-        base_url: str = "",
-        *,
-        timeout: float = 60.0,
-        attempts: int = 4,
-        backoff: float = 0.5,
-        concurrency: int = 4,
-        budget: Budget | None = None,
-    ) -> None:
+    def __init__(self, model: str, base_url: str = "", *, concurrency: int = 4, budget: Budget | None = None) -> None:
         self.model = model
         self.base_url = checked_address(base_url or os.environ.get("OPENAI_BASE_URL", "") or OPENAI)
         self.name = f"openai:{model}@{self.base_url}"
-        self.timeout, self.attempts, self.backoff = timeout, attempts, backoff
         self.budget = budget or Budget()
         self.ignored: frozenset[str] = frozenset()
         self._renamed = False  # max_tokens became max_completion_tokens

@@ -32,8 +32,10 @@ class Server:
     process: subprocess.Popen
     address: str
 
-    def model(self, name: str, **options) -> ServerModel:
-        return ServerModel(name, self.address, **{"backoff": 0.0, "timeout": 20.0, **options})
+    def model(self, name: str, timeout=20.0, attempts=ServerModel.attempts, **options) -> ServerModel:
+        model = ServerModel(name, self.address, **options)
+        model.timeout, model.attempts, model.backoff = timeout, attempts, 0.0
+        return model
 
     def seen(self) -> dict:
         with urllib.request.urlopen(self.address + "/seen") as reply:
