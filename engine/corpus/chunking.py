@@ -27,7 +27,7 @@ def passages(document: Document, chunking: Chunking | None = None) -> tuple[Pass
     content and span, so it never comes to mean something else.
     """
     how = chunking or Chunking()
-    return tuple(passages_at(document, _SPANS[how.method](document, how)))
+    return tuple(passages_at(document, _spans(document, how)))
 
 
 def passages_at(document: Document, spans: Iterable[Span], first: int = 0) -> Iterator[Passage]:
@@ -46,35 +46,23 @@ def passages_at(document: Document, spans: Iterable[Span], first: int = 0) -> It
         )
 
 
-def by_sentences(document: Document, how: Chunking) -> list[Span]:
-    """Whole sentences up to `how.words` words; a longer sentence is a passage of its own."""
-    units = [piece for span in sentences(document.text) for piece in _cut(document.text, span, how)]
-    return _pack(document.text, units, how)
+def _spans(document: Document, how: Chunking) -> list[Span]:
+    """Where the passages are.
 
-
-def by_words(document: Document, how: Chunking) -> list[Span]:
-    """Blocks of `how.words` white-space words, as the 100-word passages of DPR and RAISE."""
-    return _pack(document.text, list(_tokens(document.text, how)), how)
-
-
-def by_headings(document: Document, how: Chunking) -> list[Span]:
-    """One passage a section; a section over the budget is split by whole sentences inside it.
-
-    A document without headings is packed by sentences.
+    words: blocks of `how.words` white-space words, as the 100-word passages of DPR and RAISE. sentences: whole
+    sentences up to `how.words` words; a longer sentence is a passage of its own. headings: one passage per section; a
+    section over the budget is split by whole sentences inside it.
     """
-    starts = sorted({0, *(section.start for section in document.sections), len(document.text)})
+    text = document.text
+    if how.method == "words":
+        return _pack(text, list(_tokens(text, how)), how)
+    sections = document.sections if how.method == "headings" else ()
     spans: list[Span] = []
-    for start, end in pairwise(starts):
-        units = [
-            (start + s, start + e)
-            for span in sentences(document.text[start:end])
-            for s, e in _cut(document.text[start:end], span, how)
-        ]
-        spans.extend(_pack(document.text, units, how))
+    for start, end in pairwise(sorted({0, *(section.start for section in sections), len(text)})):
+        part = text[start:end]
+        units = [(start + s, start + e) for span in sentences(part) for s, e in _cut(part, span, how)]
+        spans.extend(_pack(text, units, how))
     return spans
-
-
-_SPANS = {"sentences": by_sentences, "words": by_words, "headings": by_headings}
 
 
 def _pack(text: str, units: Sequence[Span], how: Chunking) -> list[Span]:

@@ -62,14 +62,10 @@ def _load_module(source: str, dtype: str, device: str, offline: bool) -> Any:
 
     place = pick_device(device)
     config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
-    check_memory(source, config, dtype, place)
+    chosen = pick_dtype(dtype, place, config)
+    check_memory(source, config, chosen, place)
     module: Any = AutoModelForCausalLM.from_pretrained(
-        source,
-        config=config,
-        trust_remote_code=False,
-        local_files_only=offline,
-        use_safetensors=True,
-        dtype=pick_dtype(dtype, place, config),
+        source, config=config, trust_remote_code=False, local_files_only=offline, use_safetensors=True, dtype=chosen
     )
     return module.to(place)
 
@@ -100,9 +96,9 @@ def estimate(name: str | Path) -> MemoryEstimate:
         raise _explain(str(name), error, offline) from error
 
 
-def check_memory(source: str, config: Any, dtype: str, device: str) -> None:
+def check_memory(source: str, config: Any, dtype: torch.dtype, device: str) -> None:
     """Raise `ModelError` where the weights alone are more than the memory that is free."""
-    chosen = dtype if dtype in BYTES else str(pick_dtype(dtype, device, config)).removeprefix("torch.")
+    chosen = str(dtype).removeprefix("torch.")
     needed, free = memory_estimate(config, chosen).weights, free_memory(device.partition(":")[0])
     if needed > free:
         raise ModelError(
