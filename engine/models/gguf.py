@@ -43,10 +43,8 @@ class Tensor(Value, frozen=True):
 class Header(Value, frozen=True):
     """The header of a GGUF file, before its weights."""
 
-    version: int
     architecture: str
     tensors: tuple[Tensor, ...]
-    chat_template: str = ""
 
     @property
     def values(self) -> int:
@@ -93,12 +91,7 @@ class _Reader:
         self.check_size(found, known.get("general.alignment", 32))
         architecture = str(known.get("general.architecture", ""))
         self.check_claims({name: known.get(f"{architecture}.{name}") for name in _SIZES}, found)
-        return Header(
-            version=version,
-            architecture=architecture,
-            tensors=found,
-            chat_template=str(known.get("tokenizer.chat_template", "")),
-        )
+        return Header(architecture=architecture, tensors=found)
 
     def take(self, form: str) -> tuple[Any, ...]:
         """Numbers of struct's form, little-endian."""

@@ -30,11 +30,6 @@ class MemoryEstimate:
     cache: int
     activations: int
 
-    @property
-    def total(self) -> int:
-        """All of it, in bytes."""
-        return self.weights + self.cache + self.activations
-
 
 def memory_estimate(config: Any, dtype: str) -> MemoryEstimate:
     """The memory of a model with this transformers config.

@@ -63,13 +63,8 @@ def test_a_gguf_file_scores_as_a_module_built_without_it(tmp_path, kind, quantiz
 
 def test_the_header_says_what_is_in_the_file(tmp_path):
     header = read_header(write_gguf(tmp_path / "t.gguf"))
-    assert (header.version, header.architecture, header.values) == (
-        3,
-        "llama",
-        sum(map(np.size, gguf_tensors("llama").values())),
-    )
+    assert (header.architecture, header.values) == ("llama", sum(map(np.size, gguf_tensors("llama").values())))
     assert {tensor.quantization for tensor in header.tensors} == {"Q8_0", "F32"}
-    assert "<|start|>" in header.chat_template
 
 
 def test_another_file_of_the_same_name_is_another_model(tmp_path):

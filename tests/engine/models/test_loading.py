@@ -112,7 +112,6 @@ def test_the_estimate_counts_parameters_exactly(kind):
     estimate = memory_estimate(module.config, "float32")
     counted = sum(p.numel() for p in module.parameters())
     assert estimate.parameters == counted and estimate.weights == 4 * counted
-    assert estimate.total == estimate.weights + estimate.cache + estimate.activations
 
 
 def test_the_estimated_cache_is_what_a_llama_cache_takes():
