@@ -79,7 +79,7 @@ def bootstrap_of_means(columns: Sequence[Sequence[float]], of: Callable[..., NDA
 def _resampled_means(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means of `RESAMPLES` draws of units with replacement; a unit brings its sum and its count."""
     rng = np.random.default_rng(SEED)
-    rows = max(1, 2_000_000 // max(1, sums.size))  # keeps a block of draws near 16 MB
+    rows = max(1, 2_000_000 // sums.size)  # keeps a block of draws near 16 MB
     means: list[NDArray[np.float64]] = []
     for start in range(0, RESAMPLES, rows):
         draw = rng.integers(0, sums.size, size=(min(rows, RESAMPLES - start), sums.size))

@@ -67,7 +67,6 @@ def _spans(document: Document, how: Chunking) -> list[Span]:
 
 def _pack(text: str, units: Sequence[Span], how: Chunking) -> list[Span]:
     """Join consecutive units greedily while they hold at most `how.words` words, repeating `how.overlap` words."""
-    budget = max(how.words, 1)
     sizes = [len(text[s:e].split()) for s, e in units]
     spans: list[Span] = []
     first = 0
@@ -75,8 +74,8 @@ def _pack(text: str, units: Sequence[Span], how: Chunking) -> list[Span]:
         last, total = first, sizes[first]
         while (
             last + 1 < len(units)
-            and total + sizes[last + 1] <= budget
-            and units[last + 1][1] - units[first][0] <= budget * _WORD_LENGTH
+            and total + sizes[last + 1] <= how.words
+            and units[last + 1][1] - units[first][0] <= how.words * _WORD_LENGTH
         ):
             last += 1
             total += sizes[last]
@@ -102,7 +101,7 @@ def _cut(text: str, span: Span, how: Chunking) -> Iterator[Span]:
     if end - start <= _LONGEST:
         yield span
         return
-    piece = min(max(how.words, 1) * _USUAL_WORD, _LONGEST)
+    piece = min(how.words * _USUAL_WORD, _LONGEST)
     while start < end:
         cut = min(start + piece, end)
         if cut < end:

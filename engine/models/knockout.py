@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ import torch
 
 from engine.core.progress import Watch
 from engine.models.hooks import cancellable
-from engine.models.memory import is_out_of_memory
 from engine.models.scoring import (
     CPU_TOKENS,
     Floats,
     answer_logits,
     begin_at,
+    if_it_fits,
     layer_kinds,
     logprobs_of,
     read_whole,
@@ -43,22 +44,24 @@ def knockout_scores(
     first = 1 + max(max(positions) for positions in removed)
     if first == len(ids) or not _takes_masks(module):
         return None
+    watch = watch or Watch()
+    with torch.no_grad(), cancellable(module, watch):
+        return if_it_fits(partial(_scores, module, ids, first, removed, answer, watch))
+
+
+def _scores(
+    module: Any, ids: Sequence[int], first: int, removed: Removed, answer: Sequence[int], watch: Watch
+) -> Floats | None:
+    """The same; `first` is the prompt's position after its last source. None where the model keeps no keys."""
+    full, cache = read_whole(module, ids, answer)
+    if cache is None:
+        return None
     tail = [*ids[first:], *answer[:-1]]
     together = max(1, min(len(ids), CPU_TOKENS) // len(tail))
-    watch, rows = watch or Watch(), []
-    try:
-        with torch.no_grad(), cancellable(module, watch):
-            full, cache = read_whole(module, ids, answer)
-            if cache is None:
-                return None
-            for done in range(0, len(removed), together):
-                watch.step("knocking out", done, len(removed))
-                some = removed[done : done + together]
-                rows.extend(_masked(module, begin_at(cache, first), first, tail, some, answer))
-    except (RuntimeError, MemoryError) as error:
-        if is_out_of_memory(error):
-            return None
-        raise
+    rows: list[Floats] = []
+    for done in range(0, len(removed), together):
+        watch.step("knocking out", done, len(removed))
+        rows += _masked(module, begin_at(cache, first), first, tail, removed[done : done + together], answer)
     watch.report("knocking out", len(rows), len(removed))
     return np.stack([full, *rows])
 

@@ -68,7 +68,7 @@ def batch_size(module: Any, longest: int, answer: int) -> int:
     """Rows a batch of `longest` tokens each: what half of the free memory holds, capped by tokens; at least 1."""
     device = next(module.parameters()).device
     tokens = CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
-    room = free_memory(device.type) // 2 // max(row_bytes(module.config, longest, answer), 1)
+    room = free_memory(device.type) // 2 // row_bytes(module.config, longest, answer)
     return max(1, min(tokens // longest, room))
 
 
@@ -307,25 +307,24 @@ def scores_from_prefix(
         return False
     scores = np.full((len(rows), len(answer)), np.nan)
     watch = watch or Watch()
-    try:
+    watch.step("scoring", 0, len(rows))
+    with torch.no_grad(), cancellable(module, watch):
+        found = if_it_fits(partial(read_whole, module, rows[0], answer))
+    if found is None or found[1] is None:
+        return False  # the plain path keeps no cache, halves its batches and says so
+    scores[0], cache = found
+    yield scores
+    for i, length in enumerate(shared(rows)[1:], start=1):
+        watch.step("scoring", i, len(rows))
+        start = begin_at(cache, length) if length else _empty_cache(module)
         with torch.no_grad(), cancellable(module, watch):
-            watch.step("scoring", 0, len(rows))
-            scores[0], cache = read_whole(module, rows[0], answer)
-        if cache is None:
+            found = if_it_fits(partial(_read, module, rows[i][length:], answer, start))
+        if found is None:
             return False
+        scores[i] = found[0]
+        if i + 1 == len(rows):
+            watch.report("scoring", len(rows), len(rows))
         yield scores
-        for i, length in enumerate(shared(rows)[1:], start=1):
-            watch.step("scoring", i, len(rows))
-            start = begin_at(cache, length) if length else _empty_cache(module)
-            with torch.no_grad(), cancellable(module, watch):
-                scores[i], _ = _read(module, rows[i][length:], answer, start)
-            if i + 1 == len(rows):
-                watch.report("scoring", len(rows), len(rows))
-            yield scores
-    except (RuntimeError, MemoryError) as error:
-        if is_out_of_memory(error):
-            return False  # the plain path keeps no cache, halves its batches and says so
-        raise
     return True
 
 
