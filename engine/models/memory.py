@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,10 +122,8 @@ def summed_otherwise(model: Any, tokens: int, *, graph: bool = False) -> Iterato
         config = module.config.get_text_config()
         layer = 12 * int(config.num_attention_heads) * tokens**2  # bytes, with the float32 softmax of the weights
         layers = int(config.num_hidden_layers) if graph else 1
-        if layers * layer > SHARE * free_memory(module.device.type):
-            yield
-            return
-        with eager_attention(module):
+        fits = layers * layer <= SHARE * free_memory(module.device.type)
+        with eager_attention(module) if fits else nullcontext():
             yield
 
 
@@ -137,11 +135,8 @@ def computed_otherwise(model: Any, tokens: int) -> Iterator[Any]:
     module as it is.
     """
     twin = in_double(model)
-    if twin is not None:
-        yield twin
-        return
-    with summed_otherwise(model, tokens, graph=True):
-        yield model
+    with summed_otherwise(model, tokens, graph=True) if twin is None else nullcontext():
+        yield model if twin is None else twin
 
 
 def in_double(model: Any) -> Any | None:
