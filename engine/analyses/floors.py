@@ -179,20 +179,12 @@ class Listening:
 
 def _as_written(model: Any, coded: TokenPrompt, ids: Sequence[int]) -> NDArray[np.float64]:
     """The tokens' log-probabilities as writing computes them: one at a time, on what the cache holds."""
-    import torch
+    from engine.models.writing import write_tokens
 
-    from engine.models.writing import next_logits
-
-    found: list[float] = []
+    given = iter(ids)
     with model.hold() as module:
-        device = module.get_input_embeddings().weight.device
-        fed, cache = torch.tensor([list(coded.ids)], device=device), None
-        for token in ids:
-            logits, cache = next_logits(module, fed, cache)
-            found.append(float(logits.log_softmax(-1)[token]))
-            new = torch.tensor([[token]], device=device)
-            fed = new if cache is not None else torch.cat([fed, new], dim=1)
-    return np.asarray(found)
+        written = write_tokens(module, coded.ids, lambda _: next(given), len(ids), Watch())
+        return np.array([logprob for _, logprob in written])
 
 
 def _spread(values: list[T], most: int) -> list[T]:

@@ -7,19 +7,22 @@ import mmap
 import os
 import platform
 import shutil
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import platformdirs
 
 from engine.core.errors import StorageError, first_line
+from engine.core.values import decoded
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]  # of the project; a process of our own starts there
 
 
@@ -48,6 +51,19 @@ def save_json(path: Path, value: Any, what: str) -> None:
         replace_file(path, msgspec.json.format(msgspec.json.encode(value), indent=1))
     except OSError as error:
         raise StorageError(f"{what} cannot be saved in {path} ({first_line(error)}). Free some space.") from error
+
+
+def read_json(path: Path, kind: type[T], absent: T, what: str, so: str) -> tuple[T, str]:
+    """A value of the data folder, and an empty text; `absent` where there is no file.
+
+    `absent`, too, where the file is damaged, and the text says that `what` cannot be read, and `so`.
+    """
+    try:
+        return decoded(path.read_bytes(), kind), ""
+    except FileNotFoundError:
+        return absent, ""
+    except (OSError, ValueError, RecursionError) as error:
+        return absent, f"{what} in {path} cannot be read ({first_line(error)}){so}"
 
 
 def place_folder(draft: Path, target: Path) -> None:
@@ -95,6 +111,16 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def locked_now(path: Path, refusal: Exception) -> AbstractContextManager[Any]:
+    """A lock file, taken for the block that follows; raise `refusal` where another process or thread has it."""
+    from filelock import FileLock, Timeout
+
+    try:
+        return FileLock(path, thread_local=False).acquire(timeout=0)
+    except Timeout as error:
+        raise refusal from error
+
+
 def _sync_folder(folder: Path) -> None:
     """Force a folder's entries to the disk where the system offers that."""
     if os.name != "posix":
@@ -109,7 +135,7 @@ def _sync_folder(folder: Path) -> None:
 # One folder, `GROUNDWORK_HOME`, holds all state. `GROUNDWORK_MODELS` names a folder of weights that several homes
 # share.
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
+ASSETS = ROOT / "assets"
 EMBEDDED = "embedded"  # the name of what comes with the project: a language model, and a verifier
 
 

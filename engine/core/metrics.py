@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,18 +39,11 @@ def _spaced(character: str) -> str:
     return f" {character} " if _UNSPACED.match(character) else character
 
 
-class _Tokenizer:
-    """The shape in which rouge-score takes a tokeniser."""
-
-    def tokenize(self, text: str) -> list[str]:
-        return terms(text)
-
-
 @cache
 def _rouge_scorer(kind: str) -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
-    return RougeScorer([kind], tokenizer=_Tokenizer())
+    return RougeScorer([kind], tokenizer=SimpleNamespace(tokenize=terms))
 
 
 def _rouge(kind: str, reference: str, text: str) -> float:
@@ -177,22 +171,31 @@ def statements(answer: Answer) -> list[CitedSentence]:
     return found
 
 
-def _citation_pairs(cited: Sequence[CitedSentence]) -> list[tuple[str, int | None]]:
-    return [(sentence.text, number) for sentence in cited for number in sentence.numbers]
-
-
-def _entailed(pairs: Sequence[tuple[str, int | None]], passages: Mapping[int, str], entails: Entails) -> list[bool]:
-    """For each (sentence, number): is the passage there, and does it entail the sentence."""
-    asked = [(text, passages[number]) for text, number in pairs if number is not None and number in passages]
+def _entailed(pairs: Sequence[tuple[str, str]], entails: Entails) -> list[bool]:
+    """Whether the evidence of each (claim, evidence) entails the claim; none is not asked about and entails nothing."""
+    asked = [(claim, evidence) for claim, evidence in pairs if evidence]
     answers = iter(entails(asked) if asked else ())
-    return [number in passages and next(answers) > ENTAILED for _, number in pairs]
+    return [bool(evidence) and next(answers) > ENTAILED for _, evidence in pairs]
+
+
+def _join(numbers: Sequence[int | None], passages: Mapping[int, str]) -> str:
+    return "\n".join(passages[number] for number in numbers if number is not None and number in passages)
+
+
+def _citations(
+    cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
+) -> list[tuple[int | None, bool]]:
+    """The number of each citation, and whether that passage entails the sentence."""
+    pairs = [(sentence.text, number) for sentence in cited for number in sentence.numbers]
+    marks = _entailed([(text, _join([number], passages)) for text, number in pairs], entails)
+    return [(number, mark) for (_, number), mark in zip(pairs, marks, strict=True)]
 
 
 def nli_citation_precision(
     cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
 ) -> float | None:
     """Share of (sentence, cited passage) pairs that are entailed; an invalid citation is not. None without pairs."""
-    marks = _entailed(_citation_pairs(cited), passages, entails)
+    marks = [mark for _, mark in _citations(cited, passages, entails)]
     return sum(marks) / len(marks) if marks else None
 
 
@@ -200,9 +203,7 @@ def rfcp(
     cited: Sequence[CitedSentence], passages: Mapping[int, str], relevant: Mapping[int, bool | None], entails: Entails
 ) -> float | None:
     """RFCP as we read it: pairs entailed and labelled relevant, over all pairs; the paper gives no formula."""
-    pairs = _citation_pairs(cited)
-    marks = _entailed(pairs, passages, entails)
-    good = [mark and relevant.get(number or 0) is True for mark, (_, number) in zip(marks, pairs, strict=True)]
+    good = [mark and relevant.get(number or 0) is True for number, mark in _citations(cited, passages, entails)]
     return sum(good) / len(good) if good else None
 
 
@@ -214,14 +215,7 @@ def alce_citation_recall(cited: Sequence[CitedSentence], passages: Mapping[int, 
 
 def supported(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> list[bool]:
     """Which sentences the passages they cite, joined, entail; one without a citation of a passage is not."""
-    joined = [_join(sentence.numbers, passages) for sentence in cited]
-    asked = [(sentence.text, text) for sentence, text in zip(cited, joined, strict=True) if text]
-    answers = iter(entails(asked) if asked else ())
-    return [bool(text) and next(answers) > ENTAILED for text in joined]
-
-
-def _join(numbers: Sequence[int | None], passages: Mapping[int, str]) -> str:
-    return "\n".join(passages[number] for number in numbers if number is not None and number in passages)
+    return _entailed([(sentence.text, _join(sentence.numbers, passages)) for sentence in cited], entails)
 
 
 def alce_citation_precision(
@@ -239,10 +233,9 @@ def alce_citation_precision(
 
 
 def _needed(sentence: CitedSentence, number: int | None, passages: Mapping[int, str], entails: Entails) -> bool:
-    alone = _join([number], passages)
-    others = _join([other for other in sentence.numbers if other != number], passages)
-    scores = entails([(sentence.text, alone), *([(sentence.text, others)] if others else [])])
-    return scores[0] > ENTAILED or not others or scores[1] <= ENTAILED
+    others = [other for other in sentence.numbers if other != number]
+    alone, rest = _entailed([(sentence.text, _join(them, passages)) for them in ([number], others)], entails)
+    return alone or not rest
 
 
 def distractor_share(answer: Answer, relevant: Mapping[int, bool | None]) -> float | None:

@@ -276,10 +276,6 @@ class Settings(Value, frozen=True):
                     data[stage][field] = content
         return _checked(data, strict=False)
 
-    def as_paper(self, name: str) -> Settings:
-        """The settings with everything that the paper gives; raise `InputError` for a paper that is not in `PAPERS`."""
-        return self.apply([f"paper={name}"])
-
     def value(self, path: str) -> Any:
         """The value of `stage.field`."""
         stage, _, field = path.partition(".")

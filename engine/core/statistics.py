@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 10_000  # grounded refinement, sections 3.6 and 4.4.2
+SEED = 1337  # of every resampling
 LEVEL = 0.95  # of every interval
 FEWEST = 10  # under this many cases an interval would suggest more than the points show
 
@@ -41,23 +42,13 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(float(array.mean()), deviation, float(array.min()), float(array.max()))
 
 
-def bootstrap_interval(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 1337) -> Interval:
-    """Percentile bootstrap of the mean of `values` (each one independent case), of which there is one at least."""
-    return bootstrap_of_means([values], lambda means: means, resamples=resamples, seed=seed)
-
-
-def interval_or_none(values: Sequence[float], *, seed: int = 1337) -> Interval | None:
-    """The 95% interval, or None under `FEWEST` cases: show the points instead."""
-    return bootstrap_interval(values, seed=seed) if len(values) >= FEWEST else None
+def interval_or_none(values: Sequence[float]) -> Interval | None:
+    """Percentile bootstrap of the mean of independent cases; None under `FEWEST` of them: show the points instead."""
+    return bootstrap_of_means([values], lambda means: means) if len(values) >= FEWEST else None
 
 
 def paired_bootstrap(
-    first: Sequence[float],
-    second: Sequence[float],
-    groups: Sequence[object] | None = None,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 1337,
+    first: Sequence[float], second: Sequence[float], groups: Sequence[object] | None = None
 ) -> Interval:
     """Bootstrap of mean(first - second) over pairs; pairs of one group (a question's seeds) are drawn together.
 
@@ -69,37 +60,29 @@ def paired_bootstrap(
     where = np.array([index[name] for name in names])
     sums = np.bincount(where, weights=differences, minlength=len(index)).astype(np.float64)
     counts = np.bincount(where, minlength=len(index)).astype(np.float64)
-    means = _resampled_means(sums, counts, resamples, seed)
+    means = _resampled_means(sums, counts)
     return _interval(float(differences.mean()), means, len(index))
 
 
-def bootstrap_of_means(
-    columns: Sequence[Sequence[float]],
-    of: Callable[..., NDArray[np.float64]],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 1337,
-) -> Interval:
+def bootstrap_of_means(columns: Sequence[Sequence[float]], of: Callable[..., NDArray[np.float64]]) -> Interval:
     """Percentile bootstrap of a function of several means (a harmonic mean, a ratio), resampled together.
 
     `columns[c][i]` is value c of case i, with one case at least; `of` takes one array of means a column, shape
-    (resamples,), elementwise.
+    (RESAMPLES,), elementwise.
     """
     arrays = [np.asarray(column, dtype=np.float64) for column in columns]
     ones = np.ones_like(arrays[0])
-    means = of(*(_resampled_means(array, ones, resamples, seed) for array in arrays))
+    means = of(*(_resampled_means(array, ones) for array in arrays))
     return _interval(float(of(*(np.array([array.mean()]) for array in arrays))[0]), means, arrays[0].size)
 
 
-def _resampled_means(
-    sums: NDArray[np.float64], counts: NDArray[np.float64], resamples: int, seed: int
-) -> NDArray[np.float64]:
-    """Means of `resamples` draws of units with replacement; a unit brings its sum and its count."""
-    rng = np.random.default_rng(seed)
-    rows = max(1, 2_000_000 // max(1, sums.size))  # keeps a block of draws near 16 MB
+def _resampled_means(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means of `RESAMPLES` draws of units with replacement; a unit brings its sum and its count."""
+    rng = np.random.default_rng(SEED)
+    rows = max(1, 2_000_000 // sums.size)  # keeps a block of draws near 16 MB
     means: list[NDArray[np.float64]] = []
-    for start in range(0, resamples, rows):
-        draw = rng.integers(0, sums.size, size=(min(rows, resamples - start), sums.size))
+    for start in range(0, RESAMPLES, rows):
+        draw = rng.integers(0, sums.size, size=(min(rows, RESAMPLES - start), sums.size))
         means.append(sums[draw].sum(axis=1) / counts[draw].sum(axis=1))
     return np.concatenate(means)
 

@@ -12,7 +12,7 @@ import math
 import re
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 Span = tuple[int, int]
@@ -84,32 +84,19 @@ def words(text: str) -> tuple[Span, ...]:
 
 def _trim(text: str, start: int, end: int) -> Span | None:
     """The span without white space at its ends; None if nothing is left."""
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
+    start += end - start - len(text[start:end].lstrip())
+    end = start + len(text[start:end].rstrip())
     return (start, end) if start < end else None
 
 
 def _blocks(text: str) -> list[Span]:
     """Stretches between the line breaks that end a sentence whatever the punctuation."""
-    breaks = [0]
-    lines = _lines(text)
-    for (start, end), (after, after_end) in pairwise(lines):
-        if not _wrapped(text[start:end], text[after:after_end]):
-            breaks.append(after)
-    breaks.append(len(text))
-    return list(pairwise(breaks))
-
-
-def _lines(text: str) -> list[Span]:
-    """Lines with their breaks; form feeds and Unicode separators break lines too."""
-    spans: list[Span] = []
-    position = 0
-    for line in text.splitlines(keepends=True):
-        spans.append((position, position + len(line)))
-        position += len(line)
-    return spans
+    lines = text.splitlines(keepends=True)  # form feeds and Unicode separators break lines too
+    ends = accumulate(map(len, lines))
+    breaks = [
+        end for end, (line, following) in zip(ends, pairwise(lines), strict=False) if not _wrapped(line, following)
+    ]
+    return list(pairwise([0, *breaks, len(text)]))
 
 
 def _wrapped(line: str, following: str) -> bool:
@@ -251,10 +238,10 @@ def unwrapped(text: str) -> str:
 _BREAK = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]")
 
 
-def titled(title: str, text: str) -> str:
-    """`text` with its document's title in front, as it is embedded and indexed; underscores read as spaces."""
+def titled(title: str, text: str, gap: str = "\n") -> str:
+    """`text` with its document's title and a `gap` in front, as it is embedded and indexed; underscores are spaces."""
     head = title.replace("_", " ").strip()
-    return f"{head}\n{text}" if head else text
+    return f"{head}{gap}{text}" if head else text
 
 
 def counted(number: int, one: str, more: str = "") -> str:

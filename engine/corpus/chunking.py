@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from engine.core.settings import Chunking
@@ -27,64 +27,46 @@ def passages(document: Document, chunking: Chunking | None = None) -> tuple[Pass
     content and span, so it never comes to mean something else.
     """
     how = chunking or Chunking()
-    return tuple(passages_at(document, _SPANS[how.method](document, how)))
+    return tuple(passages_at(document, _spans(document, how)))
 
 
-def passages_at(document: Document, spans: Sequence[Span]) -> Iterator[Passage]:
-    """The document's passages at its spans, in order."""
+def passages_at(document: Document, spans: Iterable[Span], first: int = 0) -> Iterator[Passage]:
+    """The document's passages at these spans, in order; `first` is the ordinal of the first one."""
     digest = sha256(document.text)[:10]
-    return (passage_of(document, digest, ordinal, span) for ordinal, span in enumerate(spans))
+    for ordinal, (start, end) in enumerate(spans, first):
+        yield Passage(
+            id=f"{document.id}@{digest}:{start}-{end}",
+            document=document.id,
+            title=document.title,
+            ordinal=ordinal,
+            start=start,
+            end=end,
+            text=document.text[start:end],
+            page=bisect_right(document.pages, start) if document.pages else None,
+        )
 
 
-def passage_of(document: Document, digest: str, ordinal: int, span: Span) -> Passage:
-    """The passage at a span; `digest`: the first 10 hex digits of the SHA-256 of the document's text."""
-    start, end = span
-    return Passage(
-        id=f"{document.id}@{digest}:{start}-{end}",
-        document=document.id,
-        title=document.title,
-        ordinal=ordinal,
-        start=start,
-        end=end,
-        text=document.text[start:end],
-        page=bisect_right(document.pages, start) if document.pages else None,
-    )
+def _spans(document: Document, how: Chunking) -> list[Span]:
+    """Where the passages are.
 
-
-def by_sentences(document: Document, how: Chunking) -> list[Span]:
-    """Whole sentences up to `how.words` words; a longer sentence is a passage of its own."""
-    units = [piece for span in sentences(document.text) for piece in _cut(document.text, span, how)]
-    return _pack(document.text, units, how)
-
-
-def by_words(document: Document, how: Chunking) -> list[Span]:
-    """Blocks of `how.words` white-space words, as the 100-word passages of DPR and RAISE."""
-    return _pack(document.text, list(_tokens(document.text, how)), how)
-
-
-def by_headings(document: Document, how: Chunking) -> list[Span]:
-    """One passage a section; a section over the budget is split by whole sentences inside it.
-
-    A document without headings is packed by sentences.
+    words: blocks of `how.words` white-space words, as the 100-word passages of DPR and RAISE. sentences: whole
+    sentences up to `how.words` words; a longer sentence is a passage of its own. headings: one passage per section; a
+    section over the budget is split by whole sentences inside it.
     """
-    starts = sorted({0, *(section.start for section in document.sections), len(document.text)})
+    text = document.text
+    if how.method == "words":
+        return _pack(text, list(_tokens(text, how)), how)
+    sections = document.sections if how.method == "headings" else ()
     spans: list[Span] = []
-    for start, end in pairwise(starts):
-        units = [
-            (start + s, start + e)
-            for span in sentences(document.text[start:end])
-            for s, e in _cut(document.text[start:end], span, how)
-        ]
-        spans.extend(_pack(document.text, units, how))
+    for start, end in pairwise(sorted({0, *(section.start for section in sections), len(text)})):
+        part = text[start:end]
+        units = [(start + s, start + e) for span in sentences(part) for s, e in _cut(part, span, how)]
+        spans.extend(_pack(text, units, how))
     return spans
-
-
-_SPANS = {"sentences": by_sentences, "words": by_words, "headings": by_headings}
 
 
 def _pack(text: str, units: Sequence[Span], how: Chunking) -> list[Span]:
     """Join consecutive units greedily while they hold at most `how.words` words, repeating `how.overlap` words."""
-    budget = max(how.words, 1)
     sizes = [len(text[s:e].split()) for s, e in units]
     spans: list[Span] = []
     first = 0
@@ -92,8 +74,8 @@ def _pack(text: str, units: Sequence[Span], how: Chunking) -> list[Span]:
         last, total = first, sizes[first]
         while (
             last + 1 < len(units)
-            and total + sizes[last + 1] <= budget
-            and units[last + 1][1] - units[first][0] <= budget * _WORD_LENGTH
+            and total + sizes[last + 1] <= how.words
+            and units[last + 1][1] - units[first][0] <= how.words * _WORD_LENGTH
         ):
             last += 1
             total += sizes[last]
@@ -119,7 +101,7 @@ def _cut(text: str, span: Span, how: Chunking) -> Iterator[Span]:
     if end - start <= _LONGEST:
         yield span
         return
-    piece = min(max(how.words, 1) * _USUAL_WORD, _LONGEST)
+    piece = min(how.words * _USUAL_WORD, _LONGEST)
     while start < end:
         cut = min(start + piece, end)
         if cut < end:

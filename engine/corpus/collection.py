@@ -32,7 +32,7 @@ from engine.core.errors import (
     InputError,
     ServerError,
 )
-from engine.core.files import home, now
+from engine.core.files import home, locked_now, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
 from engine.core.text import titled
@@ -244,20 +244,11 @@ class Collection:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the collection for writing; raise `CorpusLocked` if another process or thread does."""
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(self.folder / "write.lock", thread_local=False)
+        refusal = CorpusLocked(f"The corpus {self.name!r} is being written by another process. Wait until it finishes.")
         with store.storage(f"the corpus {self.name}"):
-            try:
-                lock.acquire(timeout=0)
-            except Timeout as error:
-                raise CorpusLocked(
-                    f"The corpus {self.name!r} is being written by another process. Wait until it finishes."
-                ) from error
-        try:
+            lock = locked_now(self.folder / "write.lock", refusal)
+        with lock:
             yield
-        finally:
-            lock.release()
 
     def ingest(
         self, paths: Sequence[str | Path], watch: Watch | None = None, fields: Fields | None = None

@@ -15,7 +15,6 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import Cancelled, CorpusLocked, ServerError, StorageError
-from engine.core.files import replace_file, sha256_of
+from engine.core.files import locked_now, replace_file, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import decoded, sha256
 from engine.corpus import cells, large
@@ -46,10 +45,6 @@ _SERVER_TIMEOUT = 60.0  # seconds for one answer of a Chroma server
 _CONFIGURATION: Any = {"hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 400, "max_neighbors": 32}}
 
 
-class NotInStep(Exception):
-    """The index does not hold what it should."""
-
-
 def failures() -> tuple[type[Exception], ...]:
     """The errors raised when Chroma's files or server fail."""
     import sqlite3
@@ -57,8 +52,7 @@ def failures() -> tuple[type[Exception], ...]:
     import httpx
     from chromadb.errors import ChromaError
 
-    bad = (OSError, ValueError, KeyError, RuntimeError, TypeError)
-    return (NotInStep, ChromaError, sqlite3.Error, httpx.HTTPError, *bad)
+    return (ChromaError, sqlite3.Error, httpx.HTTPError, OSError, ValueError, KeyError, RuntimeError, TypeError)
 
 
 def _server_client(address: str) -> ClientAPI:
@@ -118,15 +112,18 @@ class Index:
 
 
 def check(found: Index, snapshot: Snapshot) -> None:
-    """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal."""
+    """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal.
+
+    Raises `ValueError` saying what does not match.
+    """
     count = found.size
     if count != len(snapshot.passages):
-        raise NotInStep(f"it holds {count} passages, the corpus {len(snapshot.passages)}")
+        raise ValueError(f"it holds {count} passages, the corpus {len(snapshot.passages)}")
     for row in np.linspace(0, max(count - 1, 0), min(_PROBES, count), dtype=int):
         vector = snapshot.vectors[row]
         rows = found.nearest(vector, 2)
         if not len(rows) or float((snapshot.vectors[rows] @ vector).max()) < 0.999:
-            raise NotInStep("a stored passage was not found by its own vector")
+            raise ValueError("a stored passage was not found by its own vector")
 
 
 log = logging.getLogger(__name__)
@@ -156,10 +153,7 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
     known = _OPEN.get(folder)
     if known is not None and known.held == held:
         return known
-    server = os.environ.get(SERVER, "")
-    if not build and not server and _state(folder).get("held") != held:
-        raise NotReady(f"The search index of {folder.name!r} does not match the corpus.")
-    opened = (_on_server if server else _local)(folder, snapshot, held, watch or Watch(), build)
+    opened = (_on_server if os.environ.get(SERVER) else _local)(folder, snapshot, held, watch or Watch(), build)
     _OPEN[folder] = opened
     return opened
 
@@ -213,17 +207,18 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
     if place is not None and state.get("held") == held:
         try:
             if changed := [name for name in cells.FILES if state.get(name) != sha256_of(place / name)]:
-                raise NotInStep(f"{changed[0]} was changed after it was written")
+                raise ValueError(f"{changed[0]} was changed after it was written")
             own = cells.Cells(place)
             check(found := Index(held, own.size, own.nearest), snapshot)
-        except (NotInStep, OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError) as error:
             trouble = f"The search index did not match its corpus ({error}). It was rebuilt from the vectors."
             log.warning("The search index of %s did not match its corpus (%s).", folder.name, error)
         else:
             return found
     if not build:
         raise NotReady(trouble or f"The search index of {folder.name!r} has not been built.")
-    with _building(folder):
+    refusal = f"Another process is building the search index of {folder.name!r}. Search works without it and is exact."
+    with locked_now(folder / "index.build", CorpusLocked(refusal)):
         own = cells.Cells(_rebuilt(folder, snapshot, held, watch))
         return Index(held, own.size, own.nearest, trouble)
 
@@ -271,24 +266,6 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
             f"or unset {SERVER} to use the index in the data folder."
         ) from error
     return found
-
-
-@contextmanager
-def _building(folder: Path) -> Iterator[None]:
-    """Hold the right to build; raise `CorpusLocked` if another process has it."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(folder / "index.build", thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise CorpusLocked(
-            f"Another process is building the search index of {folder.name!r}. Search works without it and is exact."
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _state(folder: Path) -> dict[str, str]:

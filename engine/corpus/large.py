@@ -23,8 +23,8 @@ import numpy as np
 from numpy.lib.format import write_array_header_1_0
 
 from engine.core.text import Span
-from engine.core.values import Document, DocumentSection, Passage, converted, sha256
-from engine.corpus.chunking import passage_of, passages_at
+from engine.core.values import Document, DocumentSection, Passage, converted
+from engine.corpus.chunking import passages_at
 from engine.models.protocols import Floats
 
 TEXT, VECTORS = "text.sqlite", "vectors.npy"
@@ -136,7 +136,8 @@ class StoredPassages(Sequence[Passage]):
         if not 0 <= place < self._size:
             raise IndexError(row)
         document, first, spans = self._rows.holding(int(place))
-        return passage_of(document, sha256(document.text)[:10], int(place) - first, spans[int(place) - first])
+        ordinal = int(place) - first
+        return next(passages_at(document, spans[ordinal : ordinal + 1], ordinal))
 
     def __iter__(self) -> Iterator[Passage]:
         return (passage for document, _, spans in self._rows.all() for passage in passages_at(document, spans))
@@ -211,8 +212,7 @@ class Staging:
 
     def add(self, documents: Sequence[tuple[Document, Sequence[Span]]], vectors: Floats) -> None:
         """One batch, on the disk when this returns: its documents with their spans, its vectors in the same order."""
-        if self.kept < self._earlier:
-            self._cut()
+        self._cut()
         self._vectors.truncate(_HEADER + self.passages * self._bytes)
         self._vectors.seek(0, os.SEEK_END)
         self._vectors.write(np.ascontiguousarray(vectors, dtype=np.float32).data)
@@ -232,8 +232,7 @@ class Staging:
 
     def finish(self) -> int:
         """Make the files what readers expect; the number of documents."""
-        if self.kept < self._earlier:
-            self._cut()
+        self._cut()
         self._vectors.truncate(_HEADER + self.passages * self._bytes)
         count = self._count()
         self.close()
@@ -249,8 +248,9 @@ class Staging:
 
     def _cut(self) -> None:
         """Forget the documents of the earlier ingest that did not come again in their order."""
-        self._file.execute("DELETE FROM documents WHERE number >= ?", (self.kept,))
-        self._earlier = self.kept
+        if self.kept < self._earlier:
+            self._file.execute("DELETE FROM documents WHERE number >= ?", (self.kept,))
+            self._earlier = self.kept
 
     def _count(self) -> int:
         """The number of documents in the stage."""

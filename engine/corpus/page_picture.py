@@ -29,8 +29,6 @@ class PagePicture:
     """A page as PNG. `marks` are (left, top, right, bottom) in shares of the picture, one per line of the words."""
 
     png: bytes
-    width: int
-    height: int
     marks: tuple[tuple[float, float, float, float], ...] = ()
 
 
@@ -46,9 +44,8 @@ def draw_page(path: Path, page: int, words: str = "") -> PagePicture:
         raise FileError(f"Page {page} takes over {SECONDS} seconds to draw. Open the file in a PDF viewer.") from error
     if done.returncode:
         raise FileError(f"Page {page} cannot be drawn. Open the file in a PDF viewer.")
-    head, _, png = done.stdout.partition(b"\n")
-    width, height, marks = json.loads(head)
-    return PagePicture(png, width, height, tuple(tuple(mark) for mark in marks))
+    marks, _, png = done.stdout.partition(b"\n")
+    return PagePicture(png, tuple(tuple(mark) for mark in json.loads(marks)))
 
 
 def squeezed(text: str) -> tuple[str, list[int]]:
@@ -93,7 +90,7 @@ def _limit() -> None:
 
 
 def _draw(path: str, page: int, words: str) -> None:
-    """Write the picture's description and the picture to standard output."""
+    """Write the marks and the picture to standard output."""
     import pypdfium2
 
     if page < 1:
@@ -103,7 +100,7 @@ def _draw(path: str, page: int, words: str) -> None:
     scale = min(WIDTH / width, (PIXELS / (width * height)) ** 0.5)
     bitmap = drawn.render(scale=scale)
     marks = _marks(drawn, bitmap, words) if words else []
-    sys.stdout.buffer.write(json.dumps([bitmap.width, bitmap.height, marks]).encode() + b"\n")
+    sys.stdout.buffer.write(json.dumps(marks).encode() + b"\n")
     bitmap.to_pil().convert("RGB").save(sys.stdout.buffer, "PNG")
 
 

@@ -50,15 +50,12 @@ _SIGNATURES = ((b"%PDF-", "application/pdf"), (b"PK\x03\x04", "application/zip")
 _PACKED = {DOCX: "application/zip"}  # formats whose bytes are a zip archive
 
 
-def load(path: str | Path, *, name: str | None = None, fields: Fields | None = None) -> list[Document]:
+def load(path: Path) -> list[Document]:
     """The documents of one file; raise `FileError` with what to do.
 
-    `name` stands for the file in ids and messages (default: its own name). A file in wiki_dpr's layout may be larger
-    than `LARGEST`: it is read line by line.
+    A file in wiki_dpr's layout may be larger than `LARGEST`: it is read line by line.
     """
-    shown = name or Path(path).name
-    source = Source(shown, lambda: read_bytes(Path(path), shown), Path(path))
-    return list(documents_of(source, fields))
+    return list(documents_of(_file(path, path.name)))
 
 
 def documents_of(
@@ -208,7 +205,12 @@ def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
         except FileError as error:
             skipped.append((path.name, str(error)))
     else:
-        yield Source(path.name, lambda: read_bytes(path, path.name), path)
+        yield _file(path, path.name)
+
+
+def _file(path: Path, shown: str) -> Source:
+    """A file on the disk, named `shown` in ids and messages."""
+    return Source(shown, partial(read_bytes, path, shown), path)
 
 
 def _folder(folder: Path) -> Iterator[Source]:
@@ -219,8 +221,7 @@ def _folder(folder: Path) -> Iterator[Source]:
             path = Path(place) / name
             if name.startswith(".") or path.is_symlink():
                 continue
-            shown = path.relative_to(folder).as_posix()
-            yield Source(shown, partial(read_bytes, path, shown), path)
+            yield _file(path, path.relative_to(folder).as_posix())
 
 
 def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:

@@ -189,7 +189,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     replace_file(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
 
 
-def drop_old_generations(folder: Path, current: int, keep: int = 1) -> None:
+def drop_old_generations(folder: Path, current: int, keep: int) -> None:
     """Delete generations older than the `keep` before the current one, and any newer one left by a crash.
 
     A reader that still holds a dropped generation's vectors mapped keeps them until it lets go.

@@ -14,8 +14,8 @@ import msgspec
 
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
-from engine.core.values import Document, Passage, Value, decoded, sha256
-from engine.corpus.chunking import passage_of
+from engine.core.values import Document, Passage, Value, decoded
+from engine.corpus.chunking import passages_at
 from engine.corpus.samples import documents_in
 from engine.corpus.sources import load
 
@@ -154,8 +154,7 @@ class World(Value, frozen=True):
         found = []
         for ordinal, given in enumerate(question.passages):
             name, start, end = self.span(given, question.id)
-            document = self.documents[name]
-            passage = passage_of(document, sha256(document.text)[:10], ordinal, (start, end))
+            passage = next(passages_at(self.documents[name], [(start, end)], ordinal))
             found.append(msgspec.structs.replace(passage, relevant=given.relevant))
         return tuple(found)
 

@@ -39,14 +39,16 @@ def attention_rows(module: Any, inputs: Inputs) -> Floats:
     import torch
     from transformers import DynamicCache
 
+    from engine.models.scoring import last_logits, layer_kinds, row_of
+
     rows, count = np.zeros((len(inputs.answer), len(inputs.row))), len(inputs.answer)
-    kinds = set(getattr(module.config.get_text_config(), "layer_types", None) or ())
-    plain = kinds <= {"full_attention", "sliding_attention"}
-    device = module.get_input_embeddings().weight.device
-    queries = torch.tensor([list(inputs.row[inputs.first :])], device=device)  # (1, tokens)
+    plain = layer_kinds(module) <= {"full_attention", "sliding_attention"}
+    queries = row_of(module, inputs.row[inputs.first :])  # (1, tokens)
     with torch.no_grad(), eager_attention(module):
         # A cache of its own keeps every key, also where a layer's window is shorter; None is the model's own kind.
-        cache = _read(module, inputs.ids[: inputs.first], DynamicCache() if plain else None, device)
+        cache = DynamicCache() if plain else None
+        if inputs.first:
+            cache = last_logits(module, row_of(module, inputs.ids[: inputs.first]), cache)[1]
         # One by one where a layer keeps a running state instead of keys and values.
         size = count if plain else 1
         for step in (slice(i, i + size) for i in range(0, count, size)):
@@ -55,19 +57,6 @@ def attention_rows(module: Any, inputs: Inputs) -> Floats:
             weighted = _weighted(out.attentions, cache)
             rows[step, : weighted.shape[1]] = weighted
     return rows
-
-
-def _read(module: Any, ids: Sequence[int], cache: Any, device: Any) -> Any:
-    """The cache after the prompt less its last token."""
-    import torch
-
-    from engine.models.scoring import takes_logits_to_keep
-
-    if not ids:
-        return cache
-    row = torch.tensor([list(ids)], device=device)
-    last = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    return module(input_ids=row, past_key_values=cache, use_cache=True, **last).past_key_values
 
 
 def _weighted(attentions: Sequence[Any], cache: Any) -> Floats:

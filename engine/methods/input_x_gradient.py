@@ -218,9 +218,9 @@ def embed(module: Any, ids: Sequence[int]) -> torch.Tensor:
 
 def answer_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
     """Logits of the positions that predict the answer, float32, shape (rows of embeddings, tokens, vocabulary)."""
-    from engine.models.scoring import takes_logits_to_keep
+    from engine.models.scoring import last_positions
 
-    keep = {"logits_to_keep": len(inputs.answer)} if takes_logits_to_keep(module) else {}
+    keep = last_positions(module, len(inputs.answer))
     logits: torch.Tensor = module(inputs_embeds=embeddings, use_cache=False, **keep).logits
     return logits[:, -len(inputs.answer) :].float()
 

@@ -91,10 +91,10 @@ def _value(raw: str, after: str) -> float | None:
     return None if value is None else value * _SCALES.get(after, 1.0)
 
 
-def _unit(raw: str, value: float | None, after: str, tail: str) -> str:
+def _unit(raw: str, value: float, after: str, tail: str) -> str:
     if tail == "%" or after in ("percent", "percentage", "per"):
         return "%"
-    if raw.isdigit() and len(raw) == 4 and value is not None and 1000 <= value <= 2100:
+    if raw.isdigit() and len(raw) == 4 and 1000 <= value <= 2100:
         return "year"
     return ""
 
@@ -137,10 +137,10 @@ def _log(value: float) -> float:
     return math.log(max(value, 1e-3))
 
 
-def character_kinds(text: str, found: list[AlignedWord], kinds_found: list[int]) -> NDArray[np.int64]:
-    """The kind at each character of `text`, shape (len(text) + 1,); 0 between words."""
+def character_kinds(text: str, mine: list[AlignedWord], other: list[AlignedWord]) -> NDArray[np.int64]:
+    """The kind at each character of `text`, whose words are `mine`, shape (len(text) + 1,); 0 between words."""
     marks = np.zeros(len(text) + 1, dtype=np.int64)
-    for word, kind in zip(found, kinds_found, strict=True):
+    for word, kind in zip(mine, kinds(mine, other), strict=True):
         marks[word.start : word.end] = kind
     return marks
 
@@ -148,4 +148,4 @@ def character_kinds(text: str, found: list[AlignedWord], kinds_found: list[int])
 def align(claim: str, evidence: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Kinds at each character of claim and of evidence."""
     mine, other = words(claim), words(evidence)
-    return (character_kinds(claim, mine, kinds(mine, other)), character_kinds(evidence, other, kinds(other, mine)))
+    return character_kinds(claim, mine, other), character_kinds(evidence, other, mine)

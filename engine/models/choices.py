@@ -8,9 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from engine.core.errors import first_line
-from engine.core.files import EMBEDDED, home
-from engine.core.values import Value, decoded
+from engine.core.files import EMBEDDED, home, read_json
+from engine.core.values import Value
 
 READER, NONE = "reader", ""  # `NONE`: no model judges unless one is named
 FILE = "models.json"
@@ -36,16 +35,8 @@ class Defaults(Value, frozen=True, forbid_unknown_fields=False):
 
 def read_defaults() -> tuple[Defaults, str]:
     """The stored defaults, usable or not, and the file's problem; built-in defaults if nothing is stored."""
-    path = home() / FILE
-    try:
-        return decoded(path.read_bytes(), Defaults), ""
-    except FileNotFoundError:
-        return Defaults(), ""
-    except (OSError, ValueError, RecursionError) as error:
-        return Defaults(), (
-            f"The default models in {path} cannot be read ({first_line(error)}), so the built-in ones apply. "
-            "Choose them again in Settings."
-        )
+    so = ", so the built-in ones apply. Choose them again in Settings."
+    return read_json(home() / FILE, Defaults, Defaults(), "The default models", so)
 
 
 def fast_bfloat16() -> bool:

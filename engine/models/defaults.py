@@ -55,11 +55,10 @@ def default_notes() -> tuple[str, ...]:
 
 def default_hosts() -> tuple[Host, ...]:
     """The hosts of the defaults that are served models and name their address."""
-    served = {role: default_for(role).model for role in NOUNS}
     return tuple(
-        Host(address=bare_address(address), when=f"the default {NOUNS[role]} is asked: questions and passages")
-        for role, name in served.items()
-        if name.startswith(SERVED) and (address := served_address(name))
+        Host(address=bare_address(address), when=f"the default {noun} is asked: questions and passages")
+        for role, noun in NOUNS.items()
+        if (name := default_for(role).model).startswith(SERVED) and (address := served_address(name))
     )
 
 

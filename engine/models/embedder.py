@@ -21,13 +21,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.core.errors import InputError, ModelNotFound, first_line
+from engine.core.errors import InputError, ModelNotFound
 from engine.core.hosts import is_offline
 from engine.core.progress import Watch
 from engine.core.text import content_words
 from engine.models.catalogue import EMBEDDER, check_published, installed_folder
 from engine.models.choices import fast_bfloat16
-from engine.models.memory import reading_a_model
+from engine.models.memory import SAFE, loading
 from engine.models.protocols import Embedder, Floats
 
 DEFAULT = "all-MiniLM-L6-v2"
@@ -98,7 +98,6 @@ class SentenceEmbedder:
 Side = Literal["question", "passage"]
 TOWERS = "towers:"
 _DPR_LENGTH = 256  # word pieces; DPR's own
-_SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
 
 
 class Dpr:
@@ -225,18 +224,13 @@ def _towers(name: str) -> tuple[str, str] | None:
 def _load(name: str, side: Side | None = None) -> Embedder:
     """One encoder; `side` is its side of a pair, where it may be one of DPR."""
     place = str(packaged_weights() if name == DEFAULT else installed_folder(name, EMBEDDER) or name)
-    try:
-        with reading_a_model():
-            from sentence_transformers import SentenceTransformer
+    offline = "Downloads are off (HF_HUB_OFFLINE): give a folder, or switch them on."
+    way_out = offline if is_offline() else f"Give a sentence-transformers id or folder, or use {DEFAULT}."
+    with loading(f"The embedder {name}", way_out):
+        from sentence_transformers import SentenceTransformer
 
-            dpr = _dpr(place, side)
-            return SentenceEmbedder(
-                dpr or SentenceTransformer(place, trust_remote_code=False, model_kwargs=_SAFE), name
-            )
-    except (OSError, ValueError, RuntimeError) as error:
-        offline = "Downloads are off (HF_HUB_OFFLINE): give a folder, or switch them on."
-        way_out = offline if is_offline() else f"Give a sentence-transformers id or folder, or use {DEFAULT}."
-        raise ModelNotFound(f"The embedder {name} cannot be loaded ({first_line(error)}). {way_out}") from error
+        model = _dpr(place, side) or SentenceTransformer(place, trust_remote_code=False, model_kwargs=SAFE)
+    return SentenceEmbedder(model, name)
 
 
 def _dpr(place: str, side: Side | None) -> Dpr | None:
@@ -249,7 +243,7 @@ def _dpr(place: str, side: Side | None) -> Dpr | None:
         return None
     kind: Any = DPRQuestionEncoder if side == "question" else DPRContextEncoder
     tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
-    return Dpr(kind.from_pretrained(place, trust_remote_code=False, **_SAFE), tokenizer, side)
+    return Dpr(kind.from_pretrained(place, trust_remote_code=False, **SAFE), tokenizer, side)
 
 
 def packaged_weights() -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import shutil
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +43,8 @@ class Tensor(Value, frozen=True):
 class Header(Value, frozen=True):
     """The header of a GGUF file, before its weights."""
 
-    version: int
     architecture: str
     tensors: tuple[Tensor, ...]
-    chat_template: str = ""
 
     @property
     def values(self) -> int:
@@ -93,12 +91,7 @@ class _Reader:
         self.check_size(found, known.get("general.alignment", 32))
         architecture = str(known.get("general.architecture", ""))
         self.check_claims({name: known.get(f"{architecture}.{name}") for name in _SIZES}, found)
-        return Header(
-            version=version,
-            architecture=architecture,
-            tensors=found,
-            chat_template=str(known.get("tokenizer.chat_template", "")),
-        )
+        return Header(architecture=architecture, tensors=found)
 
     def take(self, form: str) -> tuple[Any, ...]:
         """Numbers of struct's form, little-endian."""
@@ -203,21 +196,12 @@ def check_readable(header: Header, path: Path) -> None:
         )
 
 
-def convert(
-    path: Path,
-    folder: Path,
-    watch: Watch | None = None,
-    *,
-    move: bool = False,
-    disk: Callable[[Path], int] = free_disk,
-    memory: Callable[[str], int] = free_memory,
-) -> Path:
+def convert(path: Path, folder: Path, watch: Watch | None = None, *, move: bool = False) -> Path:
     """Convert a GGUF file to a Hugging Face folder, unless the folder is there; return the folder.
 
     It appears under its name when all of it is written: what was broken off is made again from the start. One process
-    converts, others wait. With `move` the file itself goes into the folder, too. `disk` and `memory` say how many bytes
-    are free. Raises `ModelError` for a file that cannot be converted or too little memory, `StorageError` for too
-    little disk, `Cancelled` between two stages.
+    converts, others wait. With `move` the file itself goes into the folder, too. Raises `ModelError` for a file that
+    cannot be converted or too little memory, `StorageError` for too little disk, `Cancelled` between two stages.
     """
     from safetensors import SafetensorError
 
@@ -229,7 +213,7 @@ def convert(
             return folder
         header = read_header(path)
         check_readable(header, path)
-        check_room(header, path, folder, disk(folder.parent), memory("cpu"))
+        check_room(header, path, folder)
         tokenizer, module = _read(path, watch)
         watch.step("writing the weights", 2, 3)
         try:
@@ -246,12 +230,13 @@ def convert(
     return folder
 
 
-def check_room(header: Header, path: Path, folder: Path, disk: int, memory: int) -> None:
-    """Raise where the converted weights would not fit the free `disk`, or converting the free `memory` (bytes).
+def check_room(header: Header, path: Path, folder: Path) -> None:
+    """Raise where the converted weights would not fit the free disk, or converting the free memory.
 
     Weights take 2 bytes per value in bfloat16; the largest tensor passes through float32 twice. Measured peaks: 5.5 GB
     for 1.8 billion values, 0.7 GB for 135 million.
     """
+    disk, memory = free_disk(folder.parent), free_memory("cpu")
     largest = max((tensor.values for tensor in header.tensors), default=0)
     on_disk, in_memory = 2 * header.values + _SMALL, 2 * header.values + 8 * largest + 4 * _SMALL
     if on_disk > disk:

@@ -73,14 +73,11 @@ def input_shape(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[int,
 
 
 @contextmanager
-def cancellable(module: Any, watch: Watch | None) -> Iterator[None]:
+def cancellable(module: Any, watch: Watch) -> Iterator[None]:
     """Raise `Cancelled` before the next layer of `module` once `watch` is cancelled.
 
     A forward over a long prompt takes many seconds on a CPU; between two layers it can be left.
     """
-    if watch is None:
-        yield
-        return
 
     def hook(*_: Any) -> None:
         if watch.cancel.is_set():

@@ -40,7 +40,7 @@ from engine.models.scoring import (
     stable_text,
     worth_reusing,
 )
-from engine.models.writing import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_rows, write_tokens
+from engine.models.writing import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_alone, write_rows
 
 # Llama 2, Mistral 7B v0.1 and Gemma 1 put a space before whatever they tokenise: a prompt tokenised piece by piece
 # would gain one at every seam. The ids are otherwise the same.
@@ -120,9 +120,9 @@ class Turns:
 class HuggingFaceModel:
     """A loaded causal model with its tokenizer; a `LanguageModel` whose `module` gives gradients."""
 
-    def __init__(self, name: str, module: Any, tokenizer: Any, llama_cpp: LlamaCpp | None = None) -> None:
+    def __init__(self, name: str, module: Any, tokenizer: Any) -> None:
         self.name = name
-        self.llama_cpp = llama_cpp  # what writes in place of the module
+        self.llama_cpp: LlamaCpp | None = None  # what writes in place of the module
         self.module = module.eval().requires_grad_(False)
         self.tokenizer = tokenizer
         self._segment_tokenizer = prefixless(tokenizer)
@@ -292,10 +292,9 @@ class HuggingFaceModel:
 
         with self.hold(watch) as module:
             if llama_cpp is None:
-                for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
+                asked = WritingRequest(coded.ids, limit, decoding)
+                for token, logprob in write_alone(module, asked, self.stop_ids, watch or Watch()):
                     take(token, logprob)
-                    if token in self.stop_ids:
-                        break
                 return self._answer(written)
             text, finished = llama_cpp.write(coded.ids, decoding, limit, take, watch or Watch())
         answer = self._answer(written)  # tokenised anew, without log-probabilities, where llama.cpp lost tokens

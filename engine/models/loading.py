@@ -62,14 +62,10 @@ def _load_module(source: str, dtype: str, device: str, offline: bool) -> Any:
 
     place = pick_device(device)
     config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
-    check_memory(source, config, dtype, place)
+    chosen = pick_dtype(dtype, place, config)
+    check_memory(source, config, chosen, place)
     module: Any = AutoModelForCausalLM.from_pretrained(
-        source,
-        config=config,
-        trust_remote_code=False,
-        local_files_only=offline,
-        use_safetensors=True,
-        dtype=pick_dtype(dtype, place, config),
+        source, config=config, trust_remote_code=False, local_files_only=offline, use_safetensors=True, dtype=chosen
     )
     return module.to(place)
 
@@ -83,8 +79,8 @@ def merge_adapter(module: Any, folder: Path) -> Any:
     return PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
 
 
-def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
-    """The size of the model of that id, folder or .gguf file, from its config alone; raises `ModelNotFound`."""
+def estimate(name: str | Path) -> MemoryEstimate:
+    """The memory in float32 of the model of that id, folder or .gguf file, from its config; raises `ModelNotFound`."""
     offline = is_offline()
     source, options = str(name), {}
     if is_gguf(name):
@@ -95,14 +91,14 @@ def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096
             from transformers import AutoConfig
 
             config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline, **options)
-        return memory_estimate(config, dtype, prompt_tokens, batch)
+        return memory_estimate(config, "float32")
     except UNREADABLE as error:
         raise _explain(str(name), error, offline) from error
 
 
-def check_memory(source: str, config: Any, dtype: str, device: str) -> None:
+def check_memory(source: str, config: Any, dtype: torch.dtype, device: str) -> None:
     """Raise `ModelError` where the weights alone are more than the memory that is free."""
-    chosen = dtype if dtype in BYTES else str(pick_dtype(dtype, device, config)).removeprefix("torch.")
+    chosen = str(dtype).removeprefix("torch.")
     needed, free = memory_estimate(config, chosen).weights, free_memory(device.partition(":")[0])
     if needed > free:
         raise ModelError(

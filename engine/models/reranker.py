@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import ModelNotFound, first_line
 from engine.core.settings import BEST_SENTENCE
 from engine.core.text import covered, sentences, stems, titled, word_weights
-from engine.models.memory import reading_a_model
+from engine.models.embedder import load_embedder
+from engine.models.memory import SAFE, loading
 from engine.models.protocols import Embedder, Floats, Reranker
 
 WORDS = 0.25  # weight of the share of words
@@ -84,18 +84,10 @@ def title_of(name: str) -> str:
 def load_reranker(name: str = BEST_SENTENCE, embedder: Embedder | None = None) -> Reranker:
     """Load a re-ranker once a process; raise `ModelNotFound` with the way out."""
     if name == BEST_SENTENCE:
-        from engine.models.embedder import load_embedder
-
         return BestSentence(embedder or load_embedder())
-    safe = {"use_safetensors": True}  # pickled weights can run code when opened
-    try:
-        with reading_a_model():
-            from sentence_transformers import CrossEncoder
+    way_out = f"Give a sentence-transformers cross-encoder id or folder, or set retrieval.reranker={BEST_SENTENCE}."
+    with loading(f"The re-ranker {name}", way_out):
+        from sentence_transformers import CrossEncoder
 
-            model = CrossEncoder(name, trust_remote_code=False, model_kwargs=safe)
-        return CrossEncoderReranker(model, name)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ModelNotFound(
-            f"The re-ranker {name} cannot be loaded ({first_line(error)}). "
-            f"Give a sentence-transformers cross-encoder id or folder, or set retrieval.reranker={BEST_SENTENCE}."
-        ) from error
+        model = CrossEncoder(name, trust_remote_code=False, model_kwargs=SAFE)
+    return CrossEncoderReranker(model, name)

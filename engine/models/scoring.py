@@ -29,17 +29,13 @@ T = TypeVar("T")
 
 
 def scores_by_batch(
-    module: Any,
-    rows: Sequence[Sequence[int]],
-    answer: Sequence[int],
-    watch: Watch | None = None,
-    limit: int | None = None,
+    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch | None = None
 ) -> Iterator[Floats]:
     """log p(answer[t] | rows[i], answer[:t]) in nats, float64, shape (len(rows), len(answer)), after every batch.
 
-    One array that fills, longest rows first; nan where a row is not reached yet. `limit` caps the rows of a batch. A
-    batch that does not fit into memory is halved, and `watch` hears of it. Raises `ModelError` where a lone row does
-    not fit, `Cancelled` where the watch says so.
+    One array that fills, longest rows first; nan where a row is not reached yet. A batch that does not fit into memory
+    is halved, and `watch` hears of it. Raises `ModelError` where a lone row does not fit, `Cancelled` where the watch
+    says so.
     """
     scores = np.full((len(rows), len(answer)), np.nan)
     if not rows or not answer:
@@ -48,7 +44,7 @@ def scores_by_batch(
     if any(not row for row in rows):
         raise ModelError("An empty prompt cannot predict the first token. Give at least one token.")
     pending = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
-    size = min(limit or len(rows), batch_size(module, len(rows[pending[0]]) + len(answer), len(answer)))
+    size = batch_size(module, len(rows[pending[0]]) + len(answer), len(answer))
     watch = watch or Watch()
     while pending:
         watch.step("scoring", len(rows) - len(pending), len(rows))
@@ -72,7 +68,7 @@ def batch_size(module: Any, longest: int, answer: int) -> int:
     """Rows a batch of `longest` tokens each: what half of the free memory holds, capped by tokens; at least 1."""
     device = next(module.parameters()).device
     tokens = CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
-    room = free_memory(device.type) // 2 // max(row_bytes(module.config, longest, answer), 1)
+    room = free_memory(device.type) // 2 // row_bytes(module.config, longest, answer)
     return max(1, min(tokens // longest, room))
 
 
@@ -110,12 +106,13 @@ def score_batch(module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int
         ids[i, : len(full)] = torch.tensor(full)
     wanted = torch.tensor(starts, device=device)[:, None] + torch.arange(len(answer), device=device)
     logits = answer_logits(module, ids.to(device), wanted)
-    target = torch.tensor(list(answer), device=logits.device)[:, None]
-    scores = np.empty((len(rows), len(answer)))
-    for i in range(len(rows)):
-        own = logits[i].float().log_softmax(-1)
-        scores[i] = own.gather(-1, target)[:, 0].cpu().numpy()
-    return scores
+    return np.array([logprobs_of(answer, own).cpu().numpy() for own in logits], dtype=np.float64)
+
+
+def logprobs_of(ids: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities of tokens in nats, float32, shape (tokens,); `logits`: (tokens, vocabulary)."""
+    target = torch.tensor(list(ids), device=logits.device)[:, None]
+    return logits.float().log_softmax(-1).gather(-1, target)[:, 0]
 
 
 @torch.no_grad()
@@ -144,15 +141,18 @@ def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Ten
 
     `padding` is what the model needs to know of it.
     """
-    extra = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra, **padding)
+    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **last_positions(module, 1), **padding)
     return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
+
+
+def row_of(module: Any, ids: Sequence[int]) -> torch.Tensor:
+    """Token ids as one row, shape (1, tokens), where the module takes them."""
+    return torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
 
 
 def _ahead(module: Any, ids: Sequence[int], cache: Any) -> tuple[torch.Tensor, Any]:
     """Log-probabilities of the token after `ids`, and the cache."""
-    fed = torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
-    logits, cache = last_logits(module, fed, cache)
+    logits, cache = last_logits(module, row_of(module, ids), cache)
     return logits[0].log_softmax(-1), cache
 
 
@@ -160,10 +160,8 @@ def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int])
     """The summed log-probabilities of a continuation; `cache` is left as it is."""
     total = float(first[one[0]])
     if len(one) > 1:
-        fed = torch.tensor([list(one[:-1])], device=first.device)
-        logits = module(input_ids=fed, past_key_values=deepcopy(cache), use_cache=True).logits[0].float()
-        wanted = torch.tensor(one[1:], device=first.device)[:, None]
-        total += float(logits.log_softmax(-1).gather(-1, wanted).sum())
+        logits = module(input_ids=row_of(module, one[:-1]), past_key_values=deepcopy(cache), use_cache=True).logits[0]
+        total += float(logprobs_of(one[1:], logits).sum())
     return total
 
 
@@ -177,18 +175,19 @@ def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor, **given:
     """
     first = int(wanted.min())
     keep = ids.shape[1] - first
-    extra = {"logits_to_keep": keep} if takes_logits_to_keep(module) else {}
     with picked_positions(module, wanted - first, keep):
-        logits: torch.Tensor = module(input_ids=ids, **{"use_cache": False} | given, **extra).logits
+        logits: torch.Tensor = module(
+            input_ids=ids, **{"use_cache": False} | given, **last_positions(module, keep)
+        ).logits
     if logits.shape[1] == wanted.shape[1]:
         return logits
     place = (wanted - first + logits.shape[1] - keep).to(logits.device)
     return torch.stack([row[positions] for row, positions in zip(logits, place, strict=True)])
 
 
-def takes_logits_to_keep(module: Any) -> bool:
-    """Whether the model's forward can leave out the output layer where nobody asks."""
-    return "logits_to_keep" in inspect.signature(module.forward).parameters
+def last_positions(module: Any, count: int) -> dict[str, int]:
+    """The argument by which a forward skips the output layer before the last `count` positions, where it takes one."""
+    return {"logits_to_keep": count} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
 
 
 # Character spans of tokens. A byte-level token may hold part of a character: it gets the smallest span that covers its
@@ -267,13 +266,14 @@ def shared(rows: Sequence[Sequence[int]]) -> list[int]:
 
 def keeps_keys(module: Any) -> bool:
     """Whether every layer is attention over keys that depend on earlier positions alone, or a short convolution."""
-    kinds = _kinds(module)
+    kinds = layer_kinds(module)
     if "conv" in kinds:
         return kinds <= {"full_attention", "conv"}
     return kinds <= {"full_attention", "sliding_attention"} and not getattr(module, "_is_stateful", False)
 
 
-def _kinds(module: Any) -> set[str]:
+def layer_kinds(module: Any) -> set[str]:
+    """The kinds of the model's layers, as its config names them; empty where it names none."""
     return set(getattr(module.config.get_text_config(), "layer_types", None) or ())
 
 
@@ -281,7 +281,7 @@ def _empty_cache(module: Any) -> Any:
     """A cache that keeps every position: keys also where a layer's window is shorter, inputs of convolutions."""
     from transformers import DynamicCache
 
-    if "conv" not in _kinds(module):
+    if "conv" not in layer_kinds(module):
         return DynamicCache()
     cache = DynamicCache(config=module.config)
     if hasattr(cache, "activate_past_recording"):  # absent from the first releases of transformers 5
@@ -307,25 +307,24 @@ def scores_from_prefix(
         return False
     scores = np.full((len(rows), len(answer)), np.nan)
     watch = watch or Watch()
-    try:
+    watch.step("scoring", 0, len(rows))
+    with torch.no_grad(), cancellable(module, watch):
+        found = if_it_fits(partial(read_whole, module, rows[0], answer))
+    if found is None or found[1] is None:
+        return False  # the plain path keeps no cache, halves its batches and says so
+    scores[0], cache = found
+    yield scores
+    for i, length in enumerate(shared(rows)[1:], start=1):
+        watch.step("scoring", i, len(rows))
+        start = begin_at(cache, length) if length else _empty_cache(module)
         with torch.no_grad(), cancellable(module, watch):
-            watch.step("scoring", 0, len(rows))
-            scores[0], cache = read_whole(module, rows[0], answer)
-        if cache is None:
+            found = if_it_fits(partial(_read, module, rows[i][length:], answer, start))
+        if found is None:
             return False
+        scores[i] = found[0]
+        if i + 1 == len(rows):
+            watch.report("scoring", len(rows), len(rows))
         yield scores
-        for i, length in enumerate(shared(rows)[1:], start=1):
-            watch.step("scoring", i, len(rows))
-            start = begin_at(cache, length) if length else _empty_cache(module)
-            with torch.no_grad(), cancellable(module, watch):
-                scores[i], _ = _read(module, rows[i][length:], answer, start)
-            if i + 1 == len(rows):
-                watch.report("scoring", len(rows), len(rows))
-            yield scores
-    except (RuntimeError, MemoryError) as error:
-        if is_out_of_memory(error):
-            return False  # the plain path keeps no cache, halves its batches and says so
-        raise
     return True
 
 
@@ -337,12 +336,10 @@ def read_whole(module: Any, ids: Sequence[int], answer: Sequence[int]) -> tuple[
 
 def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) -> tuple[Floats, Any]:
     """Log-probabilities of the answer after cache + ids, and the cache afterwards."""
-    keep = {"logits_to_keep": len(answer)} if takes_logits_to_keep(module) else {}
-    row = torch.tensor([[*ids, *answer[:-1]]], device=module.get_input_embeddings().weight.device)
-    out = module(input_ids=row, past_key_values=cache, use_cache=True, **keep)
-    logits = out.logits[0, -len(answer) :].float().log_softmax(-1)
-    target = torch.tensor(list(answer), device=logits.device)[:, None]
-    return logits.gather(-1, target)[:, 0].cpu().numpy(), getattr(out, "past_key_values", None)
+    row = row_of(module, [*ids, *answer[:-1]])
+    out = module(input_ids=row, past_key_values=cache, use_cache=True, **last_positions(module, len(answer)))
+    scores = logprobs_of(answer, out.logits[0, -len(answer) :])
+    return scores.cpu().numpy(), getattr(out, "past_key_values", None)
 
 
 def _whole(cache: Any, length: int) -> bool:

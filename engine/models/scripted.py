@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
@@ -128,11 +129,8 @@ class ScriptedScorer(ScriptedWriter):
         self._learn(answer.text)
         words = [answer.text[t.start : t.end] for t in answer.tokens]
         passages = self._passages(self.encode(prompt))
-        tokens = tuple(
-            Token(id=t.id, start=t.start, end=t.end, logprob=self.logprob(passages, words, i))
-            for i, t in enumerate(answer.tokens)
-        )
-        return Answer(text=answer.text, tokens=tokens, finished=answer.finished)
+        tokens = tuple(replace(t, logprob=self.logprob(passages, words, i)) for i, t in enumerate(answer.tokens))
+        return replace(answer, tokens=tokens)
 
     def _learn(self, text: str) -> list[int]:
         tokens = word_tokens(text)

@@ -17,6 +17,7 @@ from engine.core.files import home, save_json
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt, Segment, Value, decoded, sha256
+from engine.models.chat import as_messages, chat_pieces, fitting_turns
 from engine.models.protocols import LanguageModel, TokenPrompt, Writer
 
 TOLERANCE = {"float32": 1e-3}  # nats a token
@@ -118,8 +119,6 @@ def _renderings(tokenizer: Any, prompt: Prompt) -> tuple[str, ...]:
 
     Without a template also the text as it is: some tokenizers put a space after each special token of a whole text.
     """
-    from engine.models.chat import as_messages, chat_pieces, fitting_turns
-
     if tokenizer.chat_template:
         messages = as_messages(prompt, fitting_turns(tokenizer, prompt)[0])
         text = tokenizer.apply_chat_template(

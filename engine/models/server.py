@@ -137,6 +137,7 @@ def byte_tokens(text: str, tokens: Sequence[tuple[bytes, float]]) -> tuple[Token
 
 # What a served model's failures mean, and whether asking again can help.
 
+KEY = "OPENAI_API_KEY"  # the environment's variable
 PASSING = (408, 409, 425, 429)  # and every 5xx
 TOO_LONG = ("context length", "context_length", "maximum context", "too many tokens", "prompt is too long")
 
@@ -162,9 +163,7 @@ def retry_after(error: Exception) -> float:
 def explain(error: Exception, model: Any, partial: str) -> GroundworkError:
     """The failure as an error of ours: what happened, what to do next. `model` is the `ServerModel`."""
     if any(words in str(error).lower() for words in TOO_LONG):
-        return PromptTooLong(
-            f"The prompt is too long for {model.name}: {_short(error, model)}. Leave out some passages."
-        )
+        return PromptTooLong(f"The prompt is too long for {model.name}: {_short(error)}. Leave out some passages.")
     if partial:
         return ServerError(
             f"{model.name} disconnected in the middle of its answer. Ask again; the text so far is kept.", partial
@@ -178,21 +177,19 @@ def _reason(error: Exception, model: Any) -> str:
     if isinstance(error, openai.APITimeoutError):
         return f"{model.name} did not reply for {model.timeout:g} seconds. Try again, or choose another model."
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return f"{model.name} refused the key. Set {model.key_env} to a key that may use this model."
+        return f"{model.name} refused the key. Set {KEY} to a key that may use this model."
     if isinstance(error, openai.NotFoundError):
         return f"There is no model {model.model} at {model.base_url}. Check the name and the address."
     if isinstance(error, openai.RateLimitError):
         return f"{model.name} accepts no more requests for now. Wait, or check the account's limits."
     if isinstance(error, openai.APIStatusError):
-        return f"{model.name} failed with status {error.status_code} ({_short(error, model)}). Try again later."
-    return (
-        f"{model.name} cannot be reached ({_short(error, model)}). Check that the server runs and the address is right."
-    )
+        return f"{model.name} failed with status {error.status_code} ({_short(error)}). Try again later."
+    return f"{model.name} cannot be reached ({_short(error)}). Check that the server runs and the address is right."
 
 
-def _short(error: Exception, model: Any) -> str:
+def _short(error: Exception) -> str:
     """The first line of what was said, without the key, which a server may say back."""
-    key = os.environ.get(model.key_env)
+    key = os.environ.get(KEY)
     text = str(error).replace(key, "[key]") if key else str(error)
     return (text.strip().splitlines() or [""])[0][:200].rstrip(".")
 
@@ -261,32 +258,21 @@ LONGEST_PAUSE = 30.0  # seconds between two attempts, whatever the server asks f
 class ServerModel:
     """A `Writer` behind an address. Safe to share between threads; at most `concurrency` requests at a time.
 
-    `timeout`: seconds without a byte. `attempts`: tries before the first word. `backoff`: seconds before the
-    second try, doubled before each next one. `budget`: what may be spent, and what has been. `ignored`: what the
-    server refused to take, of logprobs, seed and the count of tokens.
+    `budget`: what may be spent, and what has been. `ignored`: what the server refused to take, of logprobs, seed and
+    the count of tokens.
     """
 
     can = Can(why_not=WHY_NOT)
     revision = ""
     dtype = ""
+    timeout = 60.0  # seconds without a byte
+    attempts = 4  # tries before the first word
+    backoff = 0.5  # seconds before the second try, doubled before each next one
 
-    def __init__(
-        self,
-        model: str,
-        base_url: str = "",
-        key_env: str = "OPENAI_API_KEY",
-        *,
-        timeout: float = 60.0,
-        attempts: int = 4,
-        backoff: float = 0.5,
-        concurrency: int = 4,
-        budget: Budget | None = None,
-    ) -> None:
+    def __init__(self, model: str, base_url: str = "", *, concurrency: int = 4, budget: Budget | None = None) -> None:
         self.model = model
         self.base_url = checked_address(base_url or os.environ.get("OPENAI_BASE_URL", "") or OPENAI)
-        self.key_env = key_env
         self.name = f"openai:{model}@{self.base_url}"
-        self.timeout, self.attempts, self.backoff = timeout, attempts, backoff
         self.budget = budget or Budget()
         self.ignored: frozenset[str] = frozenset()
         self._renamed = False  # max_tokens became max_completion_tokens
@@ -370,7 +356,7 @@ class ServerModel:
     def _client(self) -> Any:
         import openai
 
-        key = os.environ.get(self.key_env) or "none"  # local servers want no key, the client wants a text
+        key = os.environ.get(KEY) or "none"  # local servers want no key, the client wants a text
         return openai.OpenAI(
             api_key=key, base_url=self.base_url, timeout=openai.Timeout(self.timeout, connect=10.0), max_retries=0
         )

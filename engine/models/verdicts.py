@@ -77,11 +77,11 @@ def decide(supportive: float, editing: float, thresholds: Thresholds = EVEN) -> 
     >>> decide(0.7, 0.2), decide(0.4, 0.3)
     ('supportive', 'irrelevant')
     """
-    ratios = {
+    ratios: dict[VerdictClass, float] = {
         "supportive": supportive / thresholds.supportive,
         "editing_required": editing / thresholds.editing_required,
     }
-    best: VerdictClass = "supportive" if ratios["supportive"] >= ratios["editing_required"] else "editing_required"
+    best = max(ratios, key=ratios.__getitem__)
     return best if ratios[best] >= 1.0 else "irrelevant"
 
 

@@ -19,14 +19,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.core.errors import CannotDo, ModelError, ModelNotFound, first_line
+from engine.core.errors import CannotDo, ModelError, ModelNotFound
 from engine.core.files import ASSETS, EMBEDDED
 from engine.core.metrics import Entails
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.alignment import clean
 from engine.models.choices import fast_bfloat16
-from engine.models.memory import reading_a_model
+from engine.models.memory import SAFE, loading
 from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.verdicts import (
     CLASSES,
@@ -187,26 +187,15 @@ def _limit(tokenizer: Any) -> int:
 
 def load_nli(name: str) -> Entailment:
     """Load a hub id or folder; raise `ModelNotFound` with the way out, `ModelError` where the labels are unnamed."""
-    try:
-        with reading_a_model():
-            from transformers import (
-                AutoConfig,
-                AutoModelForSeq2SeqLM,
-                AutoModelForSequenceClassification,
-                AutoTokenizer,
-            )
+    with loading(f"The verifier {name}", "Give a folder or hub id of an NLI model with safetensors, or use embedded."):
+        from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
 
-            config = AutoConfig.from_pretrained(name, trust_remote_code=False)
-            named = any("Classification" in a for a in config.architectures or ())
-            writes = bool(config.is_encoder_decoder) and not named
-            kind = AutoModelForSeq2SeqLM if writes else AutoModelForSequenceClassification
-            model = kind.from_pretrained(name, trust_remote_code=False, use_safetensors=True).eval()
-            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelNotFound(
-            f"The verifier {name} cannot be loaded ({first_line(error)}). "
-            "Give a folder or hub id of an NLI model with safetensors, or use embedded."
-        ) from error
+        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
+        named = any("Classification" in a for a in config.architectures or ())
+        writes = bool(config.is_encoder_decoder) and not named
+        kind = AutoModelForSeq2SeqLM if writes else AutoModelForSequenceClassification
+        model = kind.from_pretrained(name, trust_remote_code=False, **SAFE).eval()
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     classify = true_classifier(model, tokenizer) if writes else sequence_classifier(model, tokenizer)
     return WindowedVerifier(classify, name)
 

@@ -8,7 +8,6 @@ well it does; thresholds.json has its calibration. 1.6 s for a claim and a sente
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -85,7 +84,7 @@ class LargeVerifier(CalibratedVerifier):
         return log_shares(logits.cpu().numpy())
 
 
-def load_large(folder: Path = FOLDER) -> LargeVerifier:
+def load_large() -> LargeVerifier:
     """The large verifier on the installed model; raise `ModelNotFound` with the command that installs it."""
     from engine.models.huggingface import HuggingFaceModel
 
@@ -95,8 +94,8 @@ def load_large(folder: Path = FOLDER) -> LargeVerifier:
             f"The large verifier needs {BASE}, which is not installed. Run: {base.how_to_install}, or use embedded."
         )
     try:
-        calibration = decoded((folder / "thresholds.json").read_bytes(), Calibration)
+        calibration = decoded((FOLDER / "thresholds.json").read_bytes(), Calibration)
     except (OSError, msgspec.DecodeError) as error:
-        raise ModelNotFound(f"{folder} cannot be read ({error}). Restore it, or use embedded.") from error
-    model = HuggingFaceModel.load(base.folder, called=LARGE, adapter=folder)
+        raise ModelNotFound(f"{FOLDER} cannot be read ({error}). Restore it, or use embedded.") from error
+    model = HuggingFaceModel.load(base.folder, called=LARGE, adapter=FOLDER)
     return LargeVerifier(model.module, model.tokenizer, calibration)

@@ -34,14 +34,14 @@ _PREFIX = "base_model.model."
 class EvidenceNetwork(nn.Module):
     """An encoder (BERT, MPNet) with sixteen token types and a three-way head."""
 
-    def __init__(self, encoder: Any, hidden: int = 256, dropout: float = 0.1) -> None:
+    def __init__(self, encoder: Any) -> None:
         """Wrap `encoder`; the types are added to its word embeddings, since MPNet has none of its own."""
         super().__init__()
         self.encoder = encoder
         width = encoder.config.hidden_size
         self.types = nn.Embedding(2 * KINDS, width)
         nn.init.normal_(self.types.weight, std=0.01)
-        self.head = nn.Sequential(nn.Linear(5 * width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, 3))
+        self.head = nn.Sequential(nn.Linear(5 * width, 256), nn.GELU(), nn.Dropout(0.1), nn.Linear(256, 3))
 
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor

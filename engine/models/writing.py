@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.models.hooks import cancellable
 from engine.models.memory import cache_values, free_memory, row_bytes
-from engine.models.scoring import halved, if_it_fits, last_logits
+from engine.models.scoring import halved, if_it_fits, last_logits, row_of
 
 
 def nucleus(probabilities: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -85,30 +85,22 @@ def _ahead(values: torch.Tensor, place: int) -> float:
 
 
 def write_tokens(
-    module: Any, ids: Sequence[int], decoding: Decoding, limit: int, watch: Watch | None = None
+    module: Any, ids: Sequence[int], pick: Callable[[torch.Tensor], int], limit: int, watch: Watch
 ) -> Iterator[tuple[int, float]]:
-    """Yield up to `limit` (token id, log-probability in nats) after the prompt `ids`.
+    """Yield up to `limit` (token id, log-probability in nats) after the prompt `ids`, one at a time from the cache.
 
-    The log-probability is the model's own, before temperature and top-p: what `score` gives for the token.
+    `pick` gives the id from logits of shape (vocabulary,). The log-probability is the model's own, before temperature
+    and top-p: what `score` gives for the token.
     """
-    generator = torch.Generator().manual_seed(decoding.seed)
-    watch = watch or Watch()
-    device = module.get_input_embeddings().weight.device
-    fed, cache = torch.tensor([list(ids)], device=device), None
+    fed, cache = row_of(module, ids), None
     for written in range(limit):
         watch.step("writing", written, limit)
         with cancellable(module, watch):
-            logits, cache = next_logits(module, fed, cache)
-        token = choose(logits, decoding, generator)
-        yield token, float(logits.log_softmax(-1)[token])
-        new = torch.tensor([[token]], device=device)
+            logits, cache = last_logits(module, fed, cache)  # without a cache everything is fed again
+        token = pick(logits[0])
+        yield token, float(logits[0].log_softmax(-1)[token])
+        new = row_of(module, [token])
         fed = new if cache is not None else torch.cat([fed, new], dim=1)
-
-
-def next_logits(module: Any, fed: torch.Tensor, cache: Any) -> tuple[torch.Tensor, Any]:
-    """Float32 logits after the tokens fed, shape (vocabulary,), and the cache (None: feed everything again)."""
-    logits, cache = last_logits(module, fed, cache)
-    return logits[0], cache
 
 
 # Several answers at once: one forward pass per token for all rows, with the same texts as one by one. Each prompt is
@@ -228,7 +220,7 @@ def write_rows(
         pending = pending[size:]
     for i in close:
         watch.step(f"rewriting {len(close)} answers alone, because a choice was too close", len(written), len(asked))
-        written[i] = write_alone(module, asked[i], stop, Watch(cancel=watch.cancel))
+        written[i] = list(write_alone(module, asked[i], stop, Watch(cancel=watch.cancel)))
     return [written[i] for i in range(len(asked))]
 
 
@@ -241,14 +233,14 @@ def rows_at_once(module: Any, longest: WritingRequest) -> int:
     return max(1, min(CPU_ROWS if device.type == "cpu" else GPU_ROWS, room))
 
 
-def write_alone(module: Any, asked: WritingRequest, stop: frozenset[int], watch: Watch | None = None) -> Tokens:
-    """One answer up to its end token or its limit."""
-    tokens: Tokens = []
-    for pair in write_tokens(module, asked.ids, asked.decoding, asked.limit, watch):
-        tokens.append(pair)
-        if pair[0] in stop:
-            break
-    return tokens
+def write_alone(module: Any, asked: WritingRequest, stop: frozenset[int], watch: Watch) -> Iterator[tuple[int, float]]:
+    """The tokens of one answer up to its end token or its limit."""
+    generator = torch.Generator().manual_seed(asked.decoding.seed)
+    pick = partial(choose, decoding=asked.decoding, generator=generator)
+    for token, logprob in write_tokens(module, asked.ids, pick, asked.limit, watch):
+        yield token, logprob
+        if token in stop:
+            return
 
 
 def write_batch(
@@ -256,7 +248,7 @@ def write_batch(
 ) -> list[Tokens | None]:
     """One batch; None for a row with a choice closer than `floor` (else `floor_of`). A lone row is written alone."""
     if len(asked) == 1:
-        return [write_alone(module, asked[0], stop, Watch(cancel=watch.cancel))]
+        return [list(write_alone(module, asked[0], stop, Watch(cancel=watch.cancel)))]
     rows = [_Row(one) for one in asked]
     going, floor = rows, floor_of(module.dtype) if floor is None else floor
     logits, cache, mask = read(module, [one.ids for one in asked], watch)
@@ -274,13 +266,13 @@ def write_batch(
 
 def read(module: Any, rows: Sequence[Sequence[int]], watch: Watch) -> tuple[torch.Tensor, Any, torch.Tensor]:
     """Logits after each prompt, shape (rows, vocabulary), the joined cache, and the mask that is 0 on its padding."""
-    device, found = module.get_input_embeddings().weight.device, []
+    found = []
     for ids in rows:
         watch.step("writing", 0, len(rows))
         with cancellable(module, watch):
-            found.append(last_logits(module, torch.tensor([list(ids)], device=device), None))
-    lengths = torch.tensor([len(ids) for ids in rows], device=device)[:, None]
-    mask = (torch.arange(int(lengths.max()), device=device) >= lengths.max() - lengths).long()
+            found.append(last_logits(module, row_of(module, ids), None))
+    lengths = row_of(module, [len(ids) for ids in rows]).T
+    mask = (torch.arange(int(lengths.max()), device=lengths.device) >= lengths.max() - lengths).long()
     return torch.cat([logits for logits, _ in found]), joined([cache for _, cache in found]), mask
 
 
@@ -305,7 +297,7 @@ def pads_exactly(module: Any) -> bool:
 
     Also after a row has left. A model that takes no mask, or whose cache cannot be joined, writes one by one.
     """
-    vocabulary, device = module.config.get_text_config().vocab_size, module.get_input_embeddings().weight.device
+    vocabulary = module.config.get_text_config().vocab_size
     rows = [[(7 * i + 3 * n) % vocabulary for i in range(n)] for n in (9, 4, 6)]
     try:
         _, cache, mask = read(module, rows, Watch())
@@ -314,7 +306,7 @@ def pads_exactly(module: Any) -> bool:
     except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError):
         return False
     whole = [[*rows[0], 5], [*rows[1], 6], [*rows[2], 7], [*rows[1], 6, 8], [*rows[2], 7, 9]]
-    alone = torch.cat([last_logits(module, torch.tensor([row], device=device), None)[0] for row in whole])
+    alone = torch.cat([last_logits(module, row_of(module, row), None)[0] for row in whole])
     alone, together = alone.log_softmax(-1), torch.cat([first, second]).log_softmax(-1)
     likely = alone.topk(min(10, vocabulary)).indices
     return bool((alone.gather(-1, likely) - together.gather(-1, likely)).abs().max() <= floor_of(module.dtype))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from engine.core.errors import CorpusLocked, QuestionError, ServerError, StorageError
 from engine.core.files import scattered
 from engine.core.settings import Retrieval
+from engine.core.text import titled
 from engine.core.values import ChunkSet, Hit
 from engine.corpus import index
 from engine.corpus.collection import Collection
@@ -141,27 +142,22 @@ def _hits(snapshot: Snapshot, rows: NDArray[np.intp] | None, parts: dict[str, Fl
     ]
 
 
-# Re-ranking: chunk sets for Attr-RAG, single passages from a pool for its baselines.
+# Re-ranking: chunk sets for Attr-RAG, single passages from a pool for its baselines. A re-ranker gets the document's
+# title, an empty line, and the text.
 
 
 def rerank(question: str, sets: Sequence[ChunkSet], reranker: Reranker) -> tuple[ChunkSet, ...]:
     """The sets with the re-ranker's scores, best first; ties keep the order given."""
-    scores = reranker.rank_scores(question, [_headed(s.passages[0].title, s.text) for s in sets])
+    scores = reranker.rank_scores(question, [titled(s.passages[0].title, s.text, "\n\n") for s in sets])
     scored = [msgspec.structs.replace(s, score=float(v)) for s, v in zip(sets, scores, strict=True)]
     return tuple(sorted(scored, key=lambda s: -s.score))
 
 
 def rerank_hits(question: str, hits: Sequence[Hit], reranker: Reranker) -> list[Hit]:
     """The hits in the order of the re-ranker's score, which joins their parts as "rerank"; ties keep their order."""
-    scores = reranker.rank_scores(question, [_headed(h.passage.title, h.passage.text) for h in hits])
+    scores = reranker.rank_scores(question, [titled(h.passage.title, h.passage.text, "\n\n") for h in hits])
     scored = [
         msgspec.structs.replace(h, score=float(v), parts={**h.parts, "rerank": float(v)})
         for h, v in zip(hits, scores, strict=True)
     ]
     return sorted(scored, key=lambda h: -h.score)
-
-
-def _headed(title: str, text: str) -> str:
-    """The text as a re-ranker gets it: the document's title, an empty line, the text."""
-    head = title.replace("_", " ").strip()
-    return f"{head}\n\n{text}" if head else text

@@ -89,7 +89,7 @@ class Config(Value, frozen=True):
 
     def stages(self, seed: int) -> Settings:
         """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""
-        data = (Settings().as_paper(self.paper) if self.paper else Settings()).to_dict()
+        data = Settings().apply([f"paper={self.paper}"] if self.paper else []).to_dict()
         for stage, fields in self.settings.items():
             strange = sorted(set(fields) - set(data.get(stage, {})))
             if strange or stage not in data:

@@ -10,13 +10,13 @@ import pytest
 from engine.core import statistics as stats
 
 
-def test_bootstrap_interval_is_near_the_normal_one_and_repeats():
+def test_an_interval_is_near_the_normal_one_and_repeats():
     values = np.random.default_rng(0).normal(2.0, 1.0, 400)
-    interval = stats.bootstrap_interval(values)
+    interval = stats.interval_or_none(values)
     half = 1.96 * values.std(ddof=1) / math.sqrt(400)
     assert interval.low == pytest.approx(values.mean() - half, abs=0.02)
     assert interval.high == pytest.approx(values.mean() + half, abs=0.02)
-    assert interval == stats.bootstrap_interval(values)
+    assert interval == stats.interval_or_none(values)
 
 
 def test_no_interval_under_ten_cases():

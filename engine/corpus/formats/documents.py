@@ -127,9 +127,7 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
             case "fence" | "code_block":
                 page.add(lead + token.content.rstrip("\n") + "\n\n")
                 lead = ""
-            case "tr_close":
-                page.add("\n")
-            case "table_close":
+            case "tr_close" | "table_close":
                 page.add("\n")
     return "".join(page.parts).rstrip("\n") + "\n", tuple(page.sections)
 
@@ -187,7 +185,7 @@ def _visible(tree: Any) -> str:
     return "\n".join(line for line in (" ".join(t.split()) for t in body.itertext()) if line)
 
 
-def _tree(source: str):  # type: ignore[no-untyped-def]
+def _tree(source: str) -> Any:
     """The parsed page, or None for a page that is not there."""
     from lxml import etree, html
 

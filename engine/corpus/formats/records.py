@@ -76,7 +76,7 @@ def without_repeats(found: Iterable[Document], name: str) -> Iterator[Document]:
 
 # CSV and TSV: one document per row; its text is the text column, else every filled cell as "column: value" in one line.
 
-_LONGEST_CELL = 10_000_000  # characters
+_LONGEST = 10_000_000  # characters of a cell, or of a line in wiki_dpr's layout
 _SAMPLE = 20_000
 _LONGEST_TITLE = 60  # characters of a cell that names its row
 
@@ -84,7 +84,7 @@ _LONGEST_TITLE = 60  # characters of a cell that names its row
 def table_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
     """The rows of a table with a header line; raise `FileError` without header or row, or for an id twice."""
     names = fields or Fields()
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(_LONGEST)
     reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
     try:
         columns = [c.strip() for c in reader.fieldnames or ()]
@@ -140,7 +140,6 @@ def _row_title(cells: dict[str, str], name: str, line: int) -> str:
 
 COLUMNS = ("id", "text", "title")
 _EVERY = 10_000  # passages between two reports
-_LONGEST = 10_000_000  # characters of a line
 
 
 def is_layout(path: Path) -> bool:

@@ -167,7 +167,7 @@ def f1(first: Mapping[str, float], second: Mapping[str, float]) -> Measure:
         return Measure(value=None)
     enough = len(shared) >= FEWEST
     columns = [first[q] for q in shared], [second[q] for q in shared]
-    found = bootstrap_of_means(columns, harmonic, resamples=10_000 if enough else 1)
+    found = bootstrap_of_means(columns, harmonic)
     low, high = (found.low, found.high) if enough else (None, None)
     return Measure(value=found.mean, low=low, high=high, n=len(shared))
 

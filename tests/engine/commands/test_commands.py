@@ -217,7 +217,7 @@ def test_a_paper_sets_everything_that_it_gives_and_what_follows_it_comes_after()
     settings = Settings().apply(["retrieval.k=7", "paper=attr-rag", "selection.min_metrics=2"])
     assert (settings.retrieval.k, settings.retrieval.mode, settings.selection.min_metrics) == (30, "dense", 2)
     for name, paper in PAPERS.items():
-        as_given = Settings().as_paper(name)
+        as_given = Settings().apply([f"paper={name}"])
         assert {path: as_given.value(path) for path in paper.gives} == {p: g.value for p, g in paper.gives.items()}
     elsewhere = ["refinement.ranked_by=occlusion", "refinement.trigger=concentration", "paper=refinement"]
     second = Settings().apply(elsewhere)

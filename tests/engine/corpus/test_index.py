@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from engine.core.errors import ServerError
 from engine.core.settings import Retrieval
@@ -183,7 +184,7 @@ def test_while_another_process_builds_it_search_is_exact(collection: Collection)
         "try:\n    index.open_index(c.folder, c.snapshot())\nexcept Exception as e:\n    print(type(e).__name__)\n"
         "print(search(c, 'iron rust', Retrieval(k=1, mode='dense'))[0].passage.document)\n"
     )
-    with index._building(collection.folder):
+    with FileLock(collection.folder / "index.build"):
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     expected = search(collection, "iron rust", Retrieval(k=1, mode="dense"))[0].passage.document
     assert done.stdout.split() == ["CorpusLocked", expected]

@@ -25,6 +25,10 @@ def paper(tmp_path):
     return path
 
 
+def size(picture):
+    return Image.open(io.BytesIO(picture.png)).size
+
+
 def dark(picture, left, top, right, bottom):
     """How much ink there is within [left, right) x [top, bottom), in shares of the picture."""
     image = Image.open(io.BytesIO(picture.png)).convert("L")
@@ -55,7 +59,8 @@ def test_a_turned_page_is_marked_where_its_words_are(paper):
     with paper.open("wb") as file:
         writer.write(file)
     picture = draw_page(paper, 2, PUMP)
-    assert picture.width > picture.height
+    width, height = size(picture)
+    assert width > height
     (mark,) = picture.marks
     assert 0.5 * dark(picture, 0, 0, 1, 1) < dark(picture, *mark)
 
@@ -67,8 +72,8 @@ def test_a_picture_has_no_more_pixels_than_the_limit(tmp_path):
     writer.add_blank_page(width=100, height=14_400)
     path = tmp_path / "long.pdf"
     writer.write(path)
-    picture = draw_page(path, 1)
-    assert 0 < picture.width * picture.height <= 1.01 * page_picture.PIXELS
+    width, height = size(draw_page(path, 1))
+    assert 0 < width * height <= 1.01 * page_picture.PIXELS
 
 
 @pytest.mark.parametrize(("data", "page"), [(b"%PDF-1.4 nothing", 1), (pdf_bytes("One."), 2), (pdf_bytes("One."), 0)])

@@ -67,9 +67,9 @@ def test_scores_do_not_depend_on_the_batch_size():
     model = tiny_model("qwen3")
     coded = model.encode(tiny_prompt(4))
     rows = [coded.without({n}).ids for n in range(1, 5)]
-    alone = score_rows(model.module, rows, [5, 6, 7], limit=1)
+    alone = np.concatenate([score_rows(model.module, [row], [5, 6, 7]) for row in rows])
     with count_forwards(model) as count:
-        together = score_rows(model.module, rows, [5, 6, 7], limit=4)
+        together = score_rows(model.module, rows, [5, 6, 7])
     assert (count.forwards, count.rows) == (1, 4)
     np.testing.assert_allclose(alone, together, rtol=1e-4)
 
@@ -94,7 +94,9 @@ def test_a_model_whose_output_layer_cannot_be_hooked_scores_the_same(monkeypatch
     rows = [coded.ids, coded.without({2}).ids]
     expected = score_rows(model.module, rows, [5, 6, 7])
     monkeypatch.setattr(model.module, "get_output_embeddings", lambda: None)
-    monkeypatch.setattr("engine.models.scoring.takes_logits_to_keep", lambda module: keeps)
+    monkeypatch.setattr(
+        "engine.models.scoring.last_positions", lambda module, count: {"logits_to_keep": count} if keeps else {}
+    )
     np.testing.assert_allclose(score_rows(model.module, rows, [5, 6, 7]), expected, rtol=1e-4)
 
 

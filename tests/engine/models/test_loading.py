@@ -10,7 +10,7 @@ from engine.core.hosts import is_offline
 from engine.core.settings import Decoding
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.loading import estimate, pick_device, pick_dtype
-from engine.models.memory import cache_values, is_out_of_memory, memory_estimate
+from engine.models.memory import PROMPT_TOKENS, cache_values, is_out_of_memory, memory_estimate
 from tests.tiny import KINDS, tiny_config, tiny_model, tiny_prompt
 
 
@@ -43,7 +43,7 @@ def test_a_model_that_cannot_fit_is_refused_before_its_weights_are_read(tmp_path
     tiny_model("llama").tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match=r"needs \d+\.\d GB for its weights in bfloat16.*Choose a smaller model"):
         HuggingFaceModel.load(tmp_path, dtype="bfloat16", device="cpu")
-    assert estimate(tmp_path, "bfloat16").weights > 10**13
+    assert estimate(tmp_path).weights > 10**13
 
 
 def test_dtype_and_name_are_as_asked(tmp_path):
@@ -109,10 +109,9 @@ def test_auto_dtype_is_float32_on_a_cpu_that_holds_it():
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_estimate_counts_parameters_exactly(kind):
     module = tiny_model(kind).module
-    estimate = memory_estimate(module.config, "float32", prompt_tokens=100, batch=2)
+    estimate = memory_estimate(module.config, "float32")
     counted = sum(p.numel() for p in module.parameters())
     assert estimate.parameters == counted and estimate.weights == 4 * counted
-    assert estimate.total == estimate.weights + estimate.cache + estimate.activations
 
 
 def test_the_estimated_cache_is_what_a_llama_cache_takes():
@@ -120,8 +119,8 @@ def test_the_estimated_cache_is_what_a_llama_cache_takes():
     with torch.no_grad():
         cache = module(torch.ones(3, 50, dtype=torch.long), use_cache=True).past_key_values
     taken = sum(t.numel() for layer in cache.layers for t in (layer.keys, layer.values)) * 4
-    assert memory_estimate(module.config, "float32", prompt_tokens=50, batch=3).cache == taken
     assert cache_values(module.config) * 50 * 3 * 4 == taken
+    assert memory_estimate(module.config, "float32").cache == taken / (50 * 3) * PROMPT_TOKENS
 
 
 def test_out_of_memory_is_told_from_other_errors():

@@ -32,8 +32,10 @@ class Server:
     process: subprocess.Popen
     address: str
 
-    def model(self, name: str, **options) -> ServerModel:
-        return ServerModel(name, self.address, **{"backoff": 0.0, "timeout": 20.0, **options})
+    def model(self, name: str, timeout=20.0, attempts=ServerModel.attempts, **options) -> ServerModel:
+        model = ServerModel(name, self.address, **options)
+        model.timeout, model.attempts, model.backoff = timeout, attempts, 0.0
+        return model
 
     def seen(self) -> dict:
         with urllib.request.urlopen(self.address + "/seen") as reply:
@@ -167,10 +169,11 @@ def test_a_model_that_is_not_there(server):
 
 
 def test_the_key_comes_from_the_environment_and_goes_nowhere_else(server, monkeypatch):
-    with pytest.raises(ServerError, match=r"refused the key\. Set MY_KEY"):
-        server.model("key", key_env="MY_KEY").generate(tiny_prompt(1), Decoding())
-    monkeypatch.setenv("MY_KEY", "right")
-    model = server.model("key", key_env="MY_KEY")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ServerError, match=r"refused the key\. Set OPENAI_API_KEY"):
+        server.model("key").generate(tiny_prompt(1), Decoding())
+    monkeypatch.setenv("OPENAI_API_KEY", "right")
+    model = server.model("key")
     _, answer = answer_with(model, "Who?", passages(1), Prompting(), Decoding())
     stamp = stamp_of(model, Prompting(), Decoding())
     assert answer.citations[0].number == 1
