@@ -73,9 +73,9 @@ def chunks(name: str, model: str, n: int, tokens: int) -> Planned:
     )
 
 
-def refinement(name: str, data: str, model: str, n: int, judge: str = "") -> Planned:
+def refinement(name: str, data: str, model: str, n: int, judge: str = "", demonstrations: int = 2) -> Planned:
     """Every condition with one seed; every second pass runs."""
-    settings = {"refinement": {"max_new_tokens": 96}}
+    settings = {"refinement": {"max_new_tokens": 96, "demonstrations": demonstrations}}
     options = {"pairs": ["D-A", "E-A", "v2c-A"]}
     return Planned(
         f"refinement-{name}", "refinement", data, model, n, {"judge": judge, "settings": settings, "options": options}
@@ -137,6 +137,7 @@ RUNS = (
     are("are-editor", DRAFTS, CAPABLE, 0, ["editor"], ["are"]),
     are("are-judge", DRAFTS, CAPABLE, 0, ["judge"], ["are"]),
     are("are-decomposer", DRAFTS, CAPABLE, 0, ["decomposer"], ["are"]),
+    refinement("zero-shot-small", HOTPOT, SMALL, 0, demonstrations=0),
     refinement("bank-capable", "bank-investigation", CAPABLE, 0, judge=CAPABLE),
     chunks("capable", CAPABLE, 0, 192),
 )

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.answer.citations import blanked
 from engine.core.text import sentences
 from engine.corpus.worlds import load_world
-from engine.methods.are.decompose import blanked, decompose, plain
+from engine.methods.are.decompose import decompose, plain
 
 Row = dict[str, Any]
 

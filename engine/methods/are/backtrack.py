@@ -13,9 +13,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from engine.answer.citations import cited_sentences
+from engine.answer.citations import blanked, cited_sentences
 from engine.core.progress import Watch
-from engine.methods.are.decompose import blanked, plain
+from engine.methods.are.decompose import plain
 from engine.methods.are.values import Change, Clause, Decomposition, Evidence, Fact, FactRecord, Placed
 from engine.models.protocols import Entailment
 

@@ -14,8 +14,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from engine.answer.citations import cited_sentences, style_of
+from engine.answer.citations import blanked, cited_sentences, style_of
 from engine.core.progress import Watch
+from engine.core.text import ANY_CITATION
 from engine.english.pronouns import Known, resolve
 from engine.english.statements import clause_starts, split_with_pieces
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
@@ -25,10 +26,6 @@ from engine.models.replies import lines
 from engine.prompts import ask
 
 Span = tuple[int, int]
-_NUMBER = r"(?:cite_)?\d{1,4}"
-MARKER = re.compile(  # between numbers something has to stand: what may be empty makes a long run of digits hang
-    rf"\[\s*{_NUMBER}(?:(?:\s*[,;]\s*|\s+|(?=cite_)){_NUMBER})*\s*\]", re.IGNORECASE
-)
 _SHORTEST = 3  # words on either side of a cut
 
 
@@ -44,11 +41,6 @@ def clause_spans(text: str) -> tuple[Span, ...]:
     for start, end in cited_sentences(text, style_of(text)):
         found.extend(_clauses(text, start, end))
     return tuple(span for span in found if any(c.isalnum() for c in blanked(text[span[0] : span[1]])))
-
-
-def blanked(text: str) -> str:
-    """The text with blanks in place of citation markers: offsets stay."""
-    return MARKER.sub(lambda marker: " " * len(marker.group()), text)
 
 
 def _clauses(text: str, start: int, end: int) -> list[Span]:
@@ -77,7 +69,8 @@ _LOOSE = frozenset("\"'“”‘’«»`*")  # marks that a copy may have or lac
 _FINAL = frozenset(".,;:!?…")
 _JOINING = frozenset(("and", "but", "while", "whereas", "so", "or"))
 _GAP = 8  # marks and joining words that may stand between two clauses
-_ENDING = re.compile(rf"[\"”’»*]*(?:\s*{MARKER.pattern})*[.!?…]*[\"”’»*]*(?:\s*{MARKER.pattern})*", re.IGNORECASE)
+_MARKERS = rf"(?:\s*(?:{ANY_CITATION.pattern}))*"
+_ENDING = re.compile(rf"[\"”’»*]*{_MARKERS}[.!?…]*[\"”’»*]*{_MARKERS}", re.IGNORECASE)
 
 
 def decompose(
@@ -136,7 +129,11 @@ def _whole(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def plain(text: str) -> str:
-    """The text without citation markers, white space single."""
+    """The text without citation markers, white space single.
+
+    >>> plain("The bridge [2] opened in [1978].")
+    'The bridge opened in [1978].'
+    """
     return re.sub(r"\s+([.,;:?!])", r"\1", " ".join(blanked(text).split()))
 
 

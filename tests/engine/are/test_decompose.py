@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
+from engine.answer.citations import blanked
 from engine.english import parser
 from engine.english.parser import parse
 from engine.english.pronouns import Known, resolve
 from engine.english.statements import split
-from engine.methods.are.decompose import blanked, clause_spans, decompose, parse_clauses, parse_facts
+from engine.methods.are.decompose import clause_spans, decompose, parse_clauses, parse_facts
 from engine.methods.are.evidence import expand
 from engine.models.scripted import ScriptedWriter
 
