@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,12 @@ settings.load_profile("untimed")
 def _own_home(tmp_path, monkeypatch):
     """No test sees the user's data or another test's."""
     monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(autouse=True)
+def _own_main(monkeypatch):
+    """A page leaves its script as `__main__` when it was drawn in a test, and a worker process would run it again."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @contextlib.contextmanager

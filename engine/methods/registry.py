@@ -127,7 +127,7 @@ _lock = threading.Lock()
 def register(method: Method) -> None:
     """Add a method for this process; `InputError` if the name is taken."""
     with _lock:
-        if method.name in {known.name for known in built_in(Settings())} | _registered.keys():
+        if method.name in {known.name for known in methods()}:
             raise InputError(f"There is already an attribution method named {method.name!r}. Choose another name.")
         _registered[method.name] = method
 
