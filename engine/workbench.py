@@ -304,7 +304,7 @@ class Workbench:
 
     # Answers from elsewhere
 
-    def audit(self, record: AuditRecord, watch: Watch | None = None) -> Case:
+    def audit(self, record: AuditRecord) -> Case:
         """Save an answer from elsewhere as a case, with the passages that it was given."""
         case = imported_case(record)
         self.cases.save(case)

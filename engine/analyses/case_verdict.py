@@ -165,7 +165,6 @@ class CaseVerdict(Value, frozen=True):
     verifier: str
     text: str
     accepted: int = 0
-    rejected: int = 0
     undecided: int = 0
     citations: int = 0
     citations_supported: int = 0
@@ -231,7 +230,6 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         verifier=record.verifier,
         text=revised(record.checked, edits, accepted_ids(decided)),
         accepted=taken["accepted"],
-        rejected=taken["rejected"],
         undecided=taken["undecided"],
         citations=len(cited),
         citations_supported=sum(cited.values()),

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import attributions_of
+from engine.analyses.attribution import attribution_of
 from engine.analyses.case_verdict import in_words
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import reports_of
@@ -172,7 +172,8 @@ def shared_scales(case: Case) -> dict[str, dict[int, float]]:
     """For each method the whole answer's score of each passage, as a share of the largest absolute score."""
     found: dict[str, dict[int, float]] = {}
     for analysis in case.analyses:
-        for attribution in attributions_of(analysis):
+        attribution = attribution_of(analysis)
+        if attribution is not None:
             found.setdefault(attribution.method, scaled(attribution))
     return found
 
