@@ -16,7 +16,7 @@ from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import AttributionError, ModelError
 from engine.core.progress import Watch, last
-from engine.core.settings import Faithfulness, Gradient, Occlusion, Settings
+from engine.core.settings import Faithfulness, Occlusion, Settings
 from engine.core.text import counted as number_of
 from engine.core.values import Analysis, Answer, Attribution, Case, Prompt, Stamp, Value, inputs_hash
 from engine.methods import registry
@@ -135,10 +135,9 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
 
 def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
     """Rows that a run sends through the model, at most: without what the case's report has already."""
-    stored = _stored(case, options.model)
-    inputs = inputs_hash(case.question, case.passages, case.answer.text)
-    known = None
-    if stored is not None and stored.stamp.inputs == inputs and _decisive(stored.stamp) == _decisive(settings):
+    stored, known = _stored(case, options.model), None
+    asked = inputs_hash(case.question, case.passages, case.answer.text), _decisive(settings)
+    if stored is not None and (stored.stamp.inputs, _decisive(settings_of(stored.stamp))) == asked:
         known = _to_add_to(FaithfulnessReport.from_dict(stored.result), options.methods, settings)
     if known is None:
         count = len(options.methods) + len(options.otherwise)
@@ -147,10 +146,10 @@ def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
     return 2 * settings.faithfulness.steps * len(missing)
 
 
-def report_by(case: Case, model: str, settings: Settings | None = None) -> FaithfulnessReport | None:
-    """The case's report by that model; with `settings`, only one whose rankings were computed with these."""
+def report_by(case: Case, model: str, settings: Settings) -> FaithfulnessReport | None:
+    """The case's report by that model, if its rankings were computed with these settings."""
     stored = _stored(case, model)
-    if stored is None or (settings is not None and ranked_with(stored.stamp) != ranked_with(settings)):
+    if stored is None or ranked_with(settings_of(stored.stamp)) != ranked_with(settings):
         return None
     return FaithfulnessReport.from_dict(stored.result)
 
@@ -160,26 +159,22 @@ def _stored(case: Case, model: str) -> Analysis | None:
     return next((analysis for analysis in case.analyses if analysis.id == f"{FAITHFULNESS}:{model}"), None)
 
 
-def ranked_with(given: Settings | Stamp) -> Settings:
-    """The settings that a ranking of tokens depends on, of settings or of a stamp."""
-    settings = settings_of(given) if isinstance(given, Stamp) else given
-    return Settings(
-        prompting=settings.prompting,
-        gradient=Gradient(target=settings.gradient.target, integrated_steps=settings.gradient.integrated_steps),
-        occlusion=Occlusion(count_citation_markers=settings.occlusion.count_citation_markers),
-    )
+def ranked_with(given: Settings, others: Settings = Settings()) -> Settings:
+    """The settings that a ranking of tokens depends on from `given`, all others from `others`."""
+    gradient = replace(others.gradient, target=given.gradient.target, integrated_steps=given.gradient.integrated_steps)
+    occlusion = replace(others.occlusion, count_citation_markers=given.occlusion.count_citation_markers)
+    return replace(others, prompting=given.prompting, gradient=gradient, occlusion=occlusion)
 
 
-def _decisive(given: Settings | Stamp) -> Settings:
-    """The settings that the numbers of a report depend on, of settings or of a stamp."""
-    settings = settings_of(given) if isinstance(given, Stamp) else given
+def _decisive(settings: Settings) -> Settings:
+    """The settings that the numbers of a report depend on."""
     return replace(ranked_with(settings), faithfulness=replace(settings.faithfulness, check_maps=True))
 
 
 def _known(case: Case, stamp: Stamp) -> FaithfulnessReport | None:
     """The case's report, where the same model measured it with the same settings on the same inputs."""
     stored = _stored(case, stamp.model)
-    if stored is None or _decisive(stored.stamp) != _decisive(stamp):
+    if stored is None or _decisive(settings_of(stored.stamp)) != _decisive(settings_of(stamp)):
         return None
     same = all(getattr(stored.stamp, one) == getattr(stamp, one) for one in ("inputs", "revision", "dtype", "template"))
     return FaithfulnessReport.from_dict(stored.result) if same else None

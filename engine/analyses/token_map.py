@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of
+from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of, settings_of
 from engine.analyses.faithfulness import RankingCheck, Rankings, ranked_with, rankings_beside, report_by, rows_ahead
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
 from engine.analyses.kind import FAITHFULNESS, TOKEN_MAP, ByModel, Kind, Outcome, RunContext, less, words_of
@@ -243,13 +243,7 @@ def settings_of_map(case: Case, found: TokenMap, settings: Settings) -> Settings
     """`settings` with those that the map was computed with, so that its check measures the ranking that is drawn."""
     stored = (a for a in case.analyses if a.kind == TOKEN_MAP and a.stamp.model == found.model)
     stamp = next((a.stamp for a in stored if TokenMap.from_dict(a.result).method == found.method), None)
-    if stamp is None:
-        return settings
-    own = ranked_with(stamp)
-    gradient = replace(settings.gradient, target=own.gradient.target, integrated_steps=own.gradient.integrated_steps)
-    markers = own.occlusion.count_citation_markers
-    occlusion = replace(settings.occlusion, count_citation_markers=markers)
-    return replace(settings, prompting=own.prompting, gradient=gradient, occlusion=occlusion)
+    return ranked_with(settings_of(stamp), settings) if stamp else settings
 
 
 def check_of(case: Case, found: TokenMap) -> RankingCheck | None:
