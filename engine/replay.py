@@ -18,7 +18,7 @@ import msgspec
 from engine.analyses.again import check_unchanged, reranked, reranker_of
 from engine.analyses.attribution import check_stamped
 from engine.analyses.floors import embedding_floor, reranking_floor, token_floor
-from engine.analyses.kind import Again, Floor, Loaders, Outcome
+from engine.analyses.kind import Floor, Loaders, Outcome
 from engine.analyses.reading import READER, answer_again, stored_answer
 from engine.analyses.registry import find
 from engine.core.canonical import canonical, plain
@@ -198,12 +198,6 @@ def sets_again(case: Case, tools: Loaders) -> Outcome:
 Outcomes = dict[str, Outcome]
 
 
-def again_of(analysis: Analysis) -> Again | None:
-    """How an analysis is computed again; None for a kind that has no replay."""
-    kind = find(analysis.kind)
-    return kind.again if kind else None
-
-
 def stripped(case: Case) -> Case:
     """The case with its results taken out: scores, token probabilities, analyses, an answer that can be made again.
 
@@ -240,11 +234,6 @@ def replay(case: Case, watch: Watch | None = None) -> Replay:
     return compared(case, _fresh(stripped(case), watch or Watch()))
 
 
-def replay_here(case: Case, tools: Loaders | None = None) -> Replay:
-    """Replay a case in this process, with models and collections of the caller's."""
-    return compared(case, recompute(stripped(case), tools or Loaders()))
-
-
 def recompute(case: Case, tools: Loaders) -> Outcomes:
     """The outcome of every part of a stripped case, by its place."""
     outcomes = {"stamp.inputs": Outcome(values=inputs_hash(case.question, case.passages))}
@@ -266,8 +255,8 @@ def _analysis(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 
 
 def _stored(analysis: Analysis) -> Any:
-    again = again_of(analysis)
-    return again.compared(analysis.result) if again else analysis.result
+    kind = find(analysis.kind)
+    return kind.again.compared(analysis.result) if kind and kind.again else analysis.result
 
 
 def _tried(work: Callable[..., Outcome], *given: Any) -> Outcome:

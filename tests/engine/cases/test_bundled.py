@@ -29,8 +29,8 @@ from engine.corpus.samples import SAMPLES
 from engine.methods.attr_rag import AttrRag
 from engine.methods.raise_.threshold import primer
 from engine.methods.used_supports import UsedSupports
-from engine.replay import replay_here
 from engine.report.build import html_report
+from tests.analysing import replay_here
 
 READERS = {
     "occlusion": Attribution,
