@@ -13,6 +13,7 @@ import msgspec
 import pandas as pd
 
 from engine.cases.markup import quoted
+from engine.core.values import Value
 from engine.report.drawings import latex
 from engine.report.markdown import one_line
 from engine.studies.values import Cell, Column, Measure, StudyTable
@@ -97,9 +98,9 @@ def to_latex(table: StudyTable) -> str:
     return drawn + "".join(f"% {' '.join(note.split())}\n" for note in table.notes)
 
 
-def to_json(table: StudyTable) -> str:
-    """The table itself."""
-    return msgspec.json.format(msgspec.json.encode(table), indent=1).decode() + "\n"
+def to_json(value: Value) -> str:
+    """The table itself, or another value of a run, for people to read."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
 
 
 FORMATS: Mapping[str, Callable[[StudyTable], str]] = {

@@ -30,7 +30,6 @@ def gpqa_example(record: Record, seed: int) -> Example:
 
 
 GPQA = Layout(
-    "GPQA",
     has("Question", "Correct Answer", "Incorrect Answer 1"),
     lambda source: source.each(lambda record: gpqa_example(record, source.seed)),
 )
@@ -86,9 +85,7 @@ def subject_of(path: Path) -> str:
 
 
 MMLU = Layout(
-    "MMLU",
-    lambda record: record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys(),
-    read_mmlu,
+    lambda record: record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys(), read_mmlu
 )
 
 
@@ -102,7 +99,7 @@ def mmlu_pro_example(record: Record) -> Example:
     return _choice("MMLU-Pro", key, text(record, "question"), chosen, record.get("category"), **about)
 
 
-MMLU_PRO = Layout.of("MMLU-Pro", has("question", "options", "answer_index"), mmlu_pro_example)
+MMLU_PRO = Layout.of(has("question", "options", "answer_index"), mmlu_pro_example)
 
 
 # SuperGPQA: up to ten options; the discipline is the domain.
@@ -117,4 +114,4 @@ def supergpqa_example(record: Record) -> Example:
     return _choice("SuperGPQA", key, text(record, "question"), chosen, domain, **about)
 
 
-SUPERGPQA = Layout.of("SuperGPQA", has("question", "options", "answer_letter"), supergpqa_example)
+SUPERGPQA = Layout.of(has("question", "options", "answer_letter"), supergpqa_example)
