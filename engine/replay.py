@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -82,26 +82,24 @@ def compare(place: str, stored: Any, outcome: Outcome) -> list[Number]:
     """Every leaf of a stored part against the recomputed one."""
     if outcome.values is None:
         return [Number(place=place, status="cannot", why=outcome.why or "nothing was computed")]
-    found: list[Number] = []
-    _walk(place, stored, outcome.values, outcome, outcome.floor, found)
-    return found
+    return list(_walk(place, stored, outcome.values, outcome, outcome.floor))
 
 
-def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor, found: list[Number]) -> None:
+def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor) -> Iterator[Number]:
     if isinstance(stored, dict) and isinstance(replayed, dict):
-        for key in [*stored, *(k for k in replayed if k not in stored)]:
-            own = outcome.floors.get(key, floor)
-            _walk(f"{place}.{key}", stored.get(key, _ABSENT), replayed.get(key, _ABSENT), outcome, own, found)
+        for key in dict.fromkeys((*stored, *replayed)):
+            one, other = stored.get(key, _ABSENT), replayed.get(key, _ABSENT)
+            yield from _walk(f"{place}.{key}", one, other, outcome, outcome.floors.get(key, floor))
     elif isinstance(stored, list) and isinstance(replayed, list):
         if len(stored) != len(replayed):
             said = f"it now has {len(replayed)} entries; {len(stored)} were stored"
-            found.append(Number(place=place, status="drifted", why=said))
+            yield Number(place=place, status="drifted", why=said)
         for index, (one, other) in enumerate(zip(stored, replayed, strict=False)):
-            _walk(f"{place}[{index}]", one, other, outcome, _of_entry(floor, index), found)
+            yield from _walk(f"{place}[{index}]", one, other, outcome, _of_entry(floor, index))
     elif stored is not _ABSENT:
-        found.append(_number(place, stored, replayed, outcome, _of_entry(floor, 0)))
+        yield _number(place, stored, replayed, outcome, _of_entry(floor, 0))
     elif replayed not in (None, "", 0, [], {}):
-        found.append(Number(place=place, status="drifted", replayed=replayed, why="it was not stored"))
+        yield Number(place=place, status="drifted", replayed=replayed, why="it was not stored")
 
 
 def _of_entry(floor: Floor, index: int) -> float:
@@ -272,7 +270,7 @@ def compared(case: Case, outcomes: Outcomes) -> Replay:
         "stamp.inputs": case.stamp.inputs,
         "hits": plain([_hit(rank, hit) for rank, hit in enumerate(case.hits)]),
         "chunk_sets": plain([{"score": chunk_set.score} for chunk_set in case.chunk_sets]),
-        "answer": stored_answer(case)
+        "answer": stored_answer(case.answer)
         if case.stamp.model == READER
         else plain({"text": case.answer.text, "logprobs": _logprobs(case)}),
         **{f"analyses[{a.id}]": _stored(a) for a in case.analyses},

@@ -70,7 +70,6 @@ class QuotedEvidence(Value, frozen=True):
     end: int
     title: str
     number: int | None = None
-    passage: str = ""
 
     @property
     def words(self) -> str:
@@ -415,7 +414,7 @@ def _quote(fact: str, one: Evidence) -> QuotedEvidence:
 
 def _quoted(one: Evidence, start: int, end: int) -> QuotedEvidence:
     title = one.title or one.document
-    return QuotedEvidence(text=one.text, start=start, end=end, title=title, number=one.number, passage=one.passage)
+    return QuotedEvidence(text=one.text, start=start, end=end, title=title, number=one.number)
 
 
 def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> Mapping[tuple[int, int], bool]:
