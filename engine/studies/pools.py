@@ -200,18 +200,13 @@ def work(config: Config, tasks: Connection, threads: int, log: Path) -> None:
 
 
 class Processes:
-    """A pool of worker processes; `pids` are those that live. Their messages go to workers.log in the run's folder."""
+    """A pool of worker processes. Their messages go to workers.log in the run's folder."""
 
     def __init__(self, config: Config, size: int, folder: Path) -> None:
         self.size = size
         self._config, self._log = config, folder / "workers.log"
         self._idle_deaths = 0
         self._workers = [self._start() for _ in range(size)]
-
-    @property
-    def pids(self) -> tuple[int | None, ...]:
-        """The processes of the workers."""
-        return tuple(worker.process.pid for worker in self._workers)
 
     def _start(self) -> Worker:
         ours, theirs = SPAWN.Pipe()
