@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from engine.analyses.facts import record_of
-from engine.analyses.kind import USED_SUPPORTS
+from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.answer.citations import without_markers
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, Review
@@ -25,7 +25,7 @@ from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
 from engine.methods.are.values import AreRecord, Evidence, FactRecord
-from engine.methods.used_supports import Quadrant, UsedSupports
+from engine.methods.used_supports import Quadrant
 
 Stand = Literal["contradicted", "not found", "unsure", "not checked", "borne out", "no claim"]
 STANDS: tuple[Stand, ...] = ("contradicted", "not found", "unsure", "not checked", "borne out", "no claim")
@@ -430,12 +430,11 @@ def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> 
 
 def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:
     """The quadrant of each (sentence, passage) in the last analysis of use and support; none without it."""
-    analysis = next((a for a in reversed(case.analyses) if a.kind == USED_SUPPORTS), None)
-    if analysis is None:
-        return {}
     try:
-        found = UsedSupports.from_dict(analysis.result)
+        found = USED_SUPPORTS.last(case)
     except RecordError:
+        found = None
+    if found is None:
         return {}
     places = {span: place for place, span in enumerate(case.answer.sentences)}
     return {

@@ -83,7 +83,7 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
 
 def record_of(case: Case) -> AreRecord | None:
     """The check that was added to the case last."""
-    return next(reversed(KIND.of(case)), None)
+    return KIND.last(case)
 
 
 MEASURES = (

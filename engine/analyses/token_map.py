@@ -205,7 +205,7 @@ def _token_map(
 
 def map_of(case: Case, method: str, model: str) -> TokenMap | None:
     """The case's map by that method and model."""
-    found = (TokenMap.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == TOKEN_MAP)
+    found = (KIND.read(analysis) for analysis in case.analyses if analysis.kind == TOKEN_MAP)
     return next((map_ for map_ in found if (map_.method, map_.model) == (method, model)), None)
 
 

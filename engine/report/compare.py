@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from engine.analyses.attribution import attribution_of
 from engine.analyses.case_verdict import in_words
-from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import reports_of
+from engine.analyses.refinement import KIND as REFINED
 from engine.cases.blocks import short
 from engine.cases.places import leaves, verdicts
 from engine.cases.review import Mark, Review, review_of, with_labels
@@ -222,20 +221,20 @@ def side(store: CaseStore, name: str) -> tuple[Case, tuple[Mark, ...]]:
 
 def conditions(case: Case) -> tuple[str, ...]:
     """The conditions of the case's last refinement that have an answer."""
-    found = _last(case)
+    found = REFINED.last(case)
     return tuple(n for n, v in found.refinement.variants.items() if v.answer is not None) if found else ()
 
 
 def variant_case(case: Case, name: str) -> Case:
     """A condition's text as the answer of a case, with the analyses of this answer."""
-    report = _last(case)
+    report = REFINED.last(case)
     variant = report.refinement.variants.get(name) if report else None
     if report is None or variant is None or variant.answer is None:
         known = ", ".join(conditions(case)) or "none; run them on the Refinement page"
         raise CaseError(f"The case {case.id!r} has no answer of condition {name!r}. Available: {known}.")
     stamp = report.refinement.stamp
     answered = inputs_hash(case.question, case.passages, variant.answer.text)
-    about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINEMENT)
+    about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINED.name)
     return replace(
         case,
         id=f"{case.id}:{name}",
@@ -249,10 +248,6 @@ def variant_case(case: Case, name: str) -> Case:
         ),
         analyses=(*about, *_figures(case, report, name, answered)),
     )
-
-
-def _last(case: Case) -> RefinementReport | None:
-    return next(reversed(reports_of(case).values()), None)
 
 
 def _condition(name: str, variant: Variant) -> dict[str, object]:
