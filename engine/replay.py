@@ -127,11 +127,8 @@ def _is_number(value: Any) -> bool:
 def differing_versions(stamped: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
     """Packages whose version here is not the stamped one."""
     here = package_versions()
-    return tuple(
-        (name, version, here.get(name, "absent"))
-        for name, version in sorted(stamped.items())
-        if here.get(name, "absent") != version
-    )
+    rows = ((name, version, here.get(name, "absent")) for name, version in sorted(stamped.items()))
+    return tuple(row for row in rows if row[1] != row[2])
 
 
 # An answer that a language model wrote: its text is an input, the probabilities of its tokens are computed again.

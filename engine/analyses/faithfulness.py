@@ -339,7 +339,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
     """The report again, its rounding measured with a few random rankings."""
     settings = context.settings
     prompt, answer, _ = subject(case, model, settings)
-    coded, methods = model.encode(prompt), RankingsGiven.from_dict(analysis.result).rankings
+    coded, methods = model.encode(prompt), Rankings.from_dict(analysis.result).methods
     values = less(last(measured(model, prompt, answer, settings, methods=methods)))
     # A probability moves by no more than its logarithm does.
     floor = token_floor(model, [(coded, [token.id for token in answer.tokens])])
@@ -348,12 +348,6 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
     with computed_otherwise(model, len(coded.ids) + len(answer.tokens)) as other:
         again = less(last(measured(other, prompt, answer, few, methods=methods)), COSTS | {"random"})
     return Outcome(values=values, floor=floor, floors=rounding(values, again, floor))
-
-
-class RankingsGiven(Value, frozen=True):
-    """The names of the rankings that faithfulness was asked of."""
-
-    rankings: tuple[str, ...]
 
 
 def _cost(case: Case, options: Rankings, settings: Settings) -> str:
@@ -371,5 +365,5 @@ KIND = Kind(
     cost=_cost,
     entered=_entered,
     terms=("faithfulness",),
-    again=of_the_stamp(_again, lambda report: RankingsGiven(rankings=tuple(c.ranking for c in report.curves))),
+    again=of_the_stamp(_again, lambda report: Rankings(methods=tuple(curve.ranking for curve in report.curves))),
 )

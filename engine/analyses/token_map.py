@@ -350,23 +350,19 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-class RowsGiven(Value, frozen=True):
+def _given(found: TokenMap) -> MapRows:
     """The request: the method and the rows."""
-
-    method: str
-    sentences: tuple[Span, ...]
-    tokens: tuple[int, ...]
+    sentences = tuple(i for i, span in enumerate(found.answer.sentences) if span in found.sentences)
+    return MapRows(method=found.method, sentences=sentences, tokens=found.tokens)
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
     prompt, answer, _ = subject(case, model, context.settings)
-    stored = RowsGiven.from_dict(analysis.result)
-    sentences = tuple(i for i, span in enumerate(answer.sentences) if span in stored.sentences)
-    asked = MapRows(model=model.name, method=stored.method, sentences=sentences, tokens=stored.tokens)
+    asked = replace(MapRows.from_dict(analysis.result), model=model.name)
     bare = replace(case, analyses=())  # rows that the case holds would be kept
     values = less(last(_run(bare, asked, context)).result)
     own = registry.method(asked.method, context.settings)
-    explained = ((0, len(answer.text)), *(answer.sentences[i] for i in sentences))
+    explained = ((0, len(answer.text)), *(answer.sentences[i] for i in asked.sentences))
     assert own.explain is not None
     spans, each = relevance_floors(own.explain, model, prompt, answer, explained, asked.tokens[:FLOOR_ROWS])
     return Outcome(values=values, floors={"rows": (*spans, each)})
@@ -393,7 +389,5 @@ KIND = Kind(
     check=_check,
     checked=check_of,
     terms=("gradient",),
-    again=of_the_stamp(
-        _again, lambda found: RowsGiven(method=found.method, sentences=found.sentences, tokens=found.tokens)
-    ),
+    again=of_the_stamp(_again, _given),
 )
