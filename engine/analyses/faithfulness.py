@@ -65,24 +65,15 @@ class FaithfulnessReport(Value, frozen=True):
         """The curves of that ranking; None where it was not measured."""
         return next((curve for curve in self.curves if curve.ranking == ranking), None)
 
-    def is_above_random(self, curve: Curves) -> bool:
-        """Whether its ABPC is above that of every random ranking and its reverse, of which there are `TELLING`."""
-        return self.can_tell and curve.abpc > self.random.reach
-
-    @property
-    def can_tell(self) -> bool:
-        """Whether being above all random rankings happens by chance in at most 1 of 20 cases."""
-        return self.random.n >= TELLING
-
     def check_of(self, ranking: str) -> RankingCheck | None:
         """One ranking compared with random ones, and what does better on this case; None where it was not measured."""
         curve = self.curve_of(ranking)
         if curve is None:
             return None
-        above = self.is_above_random(curve) if self.can_tell else None
-        better = () if above is not False else (c for c in self.curves if self.is_above_random(c))
-        best = sorted(((c.ranking, c.abpc) for c in better), key=lambda pair: -pair[1])
-        return RankingCheck(curve.abpc, self.random, above, tuple(best))
+        reach = self.random.reach  # of every random ranking and its reverse
+        above = curve.abpc > reach if self.random.n >= TELLING else None
+        better = [(c.ranking, c.abpc) for c in self.curves if above is False and c.abpc > reach]
+        return RankingCheck(curve.abpc, self.random, above, tuple(sorted(better, key=lambda pair: -pair[1])))
 
 
 class RankingCheck(Value, frozen=True):

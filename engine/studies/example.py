@@ -75,15 +75,12 @@ class Example(Value, frozen=True):
     corpus: str = ""
     about: dict[str, Any] = {}
 
-    @property
-    def labelled(self) -> bool:
-        """Whether every passage is labelled relevant or not."""
-        return bool(self.passages) and all(passage.relevant is not None for passage in self.passages)
-
 
 NEEDS: Mapping[str, Callable[[Example], bool]] = {
     "passages": lambda example: bool(example.passages),
-    "relevance labels": lambda example: example.labelled,
+    "relevance labels": lambda example: (
+        bool(example.passages) and all(p.relevant is not None for p in example.passages)
+    ),
     "a reference answer": lambda example: bool(example.references),
     "short answers": lambda example: bool(example.short_answers),
     "options": lambda example: len(example.options) > 1,
