@@ -125,7 +125,7 @@ def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
     return differences(told, absent="not set")
 
 
-_NO_MATCH = 3  # after the kinds of match that `_match` ranks
+MATCHES = ("same passage", "same text", "overlapping span")  # the best first
 
 
 def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int | None, int | None, str]]:
@@ -134,16 +134,16 @@ def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int |
     Best matches are taken first: the same id, then the same text, then the largest overlap in one document.
     """
     pairs = (
-        (*_match(one, other), i, j) for i, one in enumerate(left, start=1) for j, other in enumerate(right, start=1)
-    )
-    ranked = sorted(
-        (pair for pair in pairs if pair[0] < _NO_MATCH), key=lambda pair: (pair[0], pair[1], pair[3], pair[4])
+        (*match, i, j)
+        for i, one in enumerate(left, start=1)
+        for j, other in enumerate(right, start=1)
+        if (match := _match(one, other))
     )
     partner: dict[int, tuple[int, str]] = {}
     taken: set[int] = set()
-    for _, _, name, i, j in ranked:
+    for rank, _, i, j in sorted(pairs):
         if i not in partner and j not in taken:
-            partner[i] = (j, name)
+            partner[i] = (j, MATCHES[rank])
             taken.add(j)
     rows: list[tuple[int | None, int | None, str]] = [
         (i, *partner.get(i, (None, ALONE))) for i in range(1, len(left) + 1)
@@ -151,16 +151,12 @@ def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int |
     return [*rows, *((None, j, ALONE) for j in range(1, len(right) + 1) if j not in taken)]
 
 
-def _match(one: Passage, other: Passage) -> tuple[int, int, str]:
-    """(rank of the kind of match, minus the characters shared, its name)."""
-    if one.id == other.id and one.text == other.text:
-        return 0, 0, "same passage"
+def _match(one: Passage, other: Passage) -> tuple[int, int] | None:
+    """(place of the match in `MATCHES`, minus the characters shared); None without a match."""
     if one.text == other.text:
-        return 1, 0, "same text"
+        return (0 if one.id == other.id else 1), 0
     shared = min(one.end, other.end) - max(one.start, other.start)
-    if one.document == other.document and shared > 0:
-        return 2, -shared, "overlapping span"
-    return _NO_MATCH, 0, ""
+    return (2, -shared) if one.document == other.document and shared > 0 else None
 
 
 def _cited(case: Case, number: int | None) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def read_mmlu(source: DataSource) -> Iterator[Example]:
     if not files:
         raise FileError(f"{source.path} has no CSV files. Give one of MMLU's folders, such as test.")
     for path in files:
-        yield from source.each(lambda record, subject=subject_of(path): mmlu_example(record, subject), path)  # type: ignore[misc]
+        yield from source.each(partial(mmlu_example, subject=subject_of(path)), path)
 
 
 def subject_of(path: Path) -> str:
