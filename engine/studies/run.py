@@ -191,7 +191,7 @@ class Run:
         if self._tries[unit] < TRIES:
             self.waiting.append(unit)
         else:
-            self._keep(Done(unit=unit, row=Row(unit=unit, state="failed", failure=failure)))
+            self._keep(Done(row=Row(unit=unit, state="failed", failure=failure)))
 
     def _stopped(self, outcome: Stopped) -> None:
         """A unit that did not end: the user's cancel, an empty budget, or a server that may come back."""

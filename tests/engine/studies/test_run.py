@@ -151,7 +151,7 @@ class Scripted:
 
 
 def done(unit):
-    return Done(unit=unit, row=Row(unit=unit, state="done", values={"needed": None, "found": 1}))
+    return Done(row=Row(unit=unit, state="done", values={"needed": None, "found": 1}))
 
 
 def scripted(retrieval, tmp_path, script, extra=""):
@@ -171,7 +171,7 @@ def test_a_unit_that_loses_three_workers_is_failed_and_the_others_go_on(sample_h
 def test_a_resumed_run_tries_again_what_failed_through_no_fault_of_the_unit(sample_home, retrieval, tmp_path):
     run, pool = scripted(retrieval, tmp_path, None)
     lost, wrong = run.plan.units[1], run.plan.units[2]
-    failed = Done(unit=wrong, row=Row(unit=wrong, state="failed", failure=Failure(type="InputError", message="No.")))
+    failed = Done(row=Row(unit=wrong, state="failed", failure=Failure(type="InputError", message="No.")))
     said = {lost: lambda u: Lost(unit=u), wrong: lambda u: failed}
     pool.script = lambda unit, _: said.get(unit, done)
     run.go(pool)
