@@ -164,8 +164,7 @@ class Run:
     def _hand_out(self, pool: Pool) -> None:
         while self.waiting and len(self._running) < pool.size and not self.control.pause.is_set():
             unit = self.waiting.popleft()
-            left = self.plan.config.budget.less(self.served.calls, self.served.tokens)
-            pool.give(unit, self.plan.examples[unit.example], left)
+            pool.give(unit, self.plan.examples[unit.example], self.plan.config.budget.less(self.served))
             self._running.add(unit)
 
     def _take_in(self, outcome: Outcome) -> None:
