@@ -22,7 +22,6 @@ from engine.studies.datasets import LAYOUTS, WORLDS
 from engine.studies.evaluate import cost_of
 from engine.studies.library import new_name
 from engine.studies.plan import Plan
-from engine.studies.run import Control
 from engine.studies.values import Estimate
 
 COST = "evaluation_cost"
@@ -133,7 +132,7 @@ def _cost_and_start(config: Config, text: str) -> str | None:
     name = f"{COST}:{hash(text)}"
     left, right, _ = st.columns([2, 2, 4])
     if left.button("See the cost", key="see_cost", width="stretch"):
-        state.keep_run(name, analyses().start(lambda run: cost_of(config, Control(watch=run.watch)), "cost"))
+        state.keep_run(name, analyses().start(lambda run: cost_of(config, run.watch), "cost"))
     wait_for(name, "Reading the data set and preparing its corpus")
     found = result_of(name)
     if isinstance(found, tuple):

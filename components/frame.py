@@ -76,7 +76,7 @@ def _wait_for_samples() -> None:
 
 def _case_picker() -> None:
     if (linked := state.open_case_id() or "") in EXAMPLES and not workbench().cases.has(linked):
-        take_in(workbench().cases, linked)
+        take_in(workbench().cases)
     rows = workbench().cases.rows(limit=RECENT)
     current = state.open_case_id(FIRST_CASE if workbench().cases.has(FIRST_CASE) else None)
     labels = _labels(rows)
@@ -108,7 +108,8 @@ def _examples() -> None:
     if not all(workbench().cases.has(name) for name in EXAMPLES):
         for name, (label, about) in EXAMPLES.items():
             if file_of(name).exists() and st.button(label, help=about, type="tertiary"):
-                state.open_case(take_in(workbench().cases, name))
+                take_in(workbench().cases)
+                state.open_case(name)
                 st.rerun()
 
 

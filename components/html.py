@@ -9,7 +9,7 @@ from typing import Literal
 
 import streamlit as st
 
-from engine.cases.markup import escape, tag, visible
+from engine.cases.markup import escape, quoted, tag, visible
 
 __all__ = [
     "banner",
@@ -28,7 +28,6 @@ __all__ = [
 ]
 
 _MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
-_NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?").fullmatch
 # Between these two signs stands what makes an icon, a web address or a mail address.
 _JOINT = re.compile(r"(?<=:)(?=[\w/\\+-]+:|//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 
@@ -43,12 +42,8 @@ def plain(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text for a cell of a table, which can be downloaded as CSV: what a spreadsheet would run as a formula is quoted.
-
-    >>> cell("=1+1"), cell("-0.5")
-    ("'=1+1", '-0.5')
-    """
-    return visible(f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER(text) else text)
+    """Text for a cell of a table, which can be downloaded as CSV."""
+    return visible(quoted(text))
 
 
 def chart_text(text: str) -> str:

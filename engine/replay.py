@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -18,7 +18,7 @@ import msgspec
 from engine.analyses.again import check_unchanged, reranked, reranker_of
 from engine.analyses.attribution import check_stamped
 from engine.analyses.floors import embedding_floor, reranking_floor, token_floor
-from engine.analyses.kind import Again, Floor, Loaders, Outcome
+from engine.analyses.kind import Floor, Loaders, Outcome
 from engine.analyses.reading import READER, answer_again, stored_answer
 from engine.analyses.registry import find
 from engine.core.canonical import canonical, plain
@@ -82,26 +82,24 @@ def compare(place: str, stored: Any, outcome: Outcome) -> list[Number]:
     """Every leaf of a stored part against the recomputed one."""
     if outcome.values is None:
         return [Number(place=place, status="cannot", why=outcome.why or "nothing was computed")]
-    found: list[Number] = []
-    _walk(place, stored, outcome.values, outcome, outcome.floor, found)
-    return found
+    return list(_walk(place, stored, outcome.values, outcome, outcome.floor))
 
 
-def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor, found: list[Number]) -> None:
+def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor) -> Iterator[Number]:
     if isinstance(stored, dict) and isinstance(replayed, dict):
-        for key in [*stored, *(k for k in replayed if k not in stored)]:
-            own = outcome.floors.get(key, floor)
-            _walk(f"{place}.{key}", stored.get(key, _ABSENT), replayed.get(key, _ABSENT), outcome, own, found)
+        for key in dict.fromkeys((*stored, *replayed)):
+            one, other = stored.get(key, _ABSENT), replayed.get(key, _ABSENT)
+            yield from _walk(f"{place}.{key}", one, other, outcome, outcome.floors.get(key, floor))
     elif isinstance(stored, list) and isinstance(replayed, list):
         if len(stored) != len(replayed):
             said = f"it now has {len(replayed)} entries; {len(stored)} were stored"
-            found.append(Number(place=place, status="drifted", why=said))
+            yield Number(place=place, status="drifted", why=said)
         for index, (one, other) in enumerate(zip(stored, replayed, strict=False)):
-            _walk(f"{place}[{index}]", one, other, outcome, _of_entry(floor, index), found)
+            yield from _walk(f"{place}[{index}]", one, other, outcome, _of_entry(floor, index))
     elif stored is not _ABSENT:
-        found.append(_number(place, stored, replayed, outcome, _of_entry(floor, 0)))
+        yield _number(place, stored, replayed, outcome, _of_entry(floor, 0))
     elif replayed not in (None, "", 0, [], {}):
-        found.append(Number(place=place, status="drifted", replayed=replayed, why="it was not stored"))
+        yield Number(place=place, status="drifted", replayed=replayed, why="it was not stored")
 
 
 def _of_entry(floor: Floor, index: int) -> float:
@@ -129,11 +127,8 @@ def _is_number(value: Any) -> bool:
 def differing_versions(stamped: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
     """Packages whose version here is not the stamped one."""
     here = package_versions()
-    return tuple(
-        (name, version, here.get(name, "absent"))
-        for name, version in sorted(stamped.items())
-        if here.get(name, "absent") != version
-    )
+    rows = ((name, version, here.get(name, "absent")) for name, version in sorted(stamped.items()))
+    return tuple(row for row in rows if row[1] != row[2])
 
 
 # An answer that a language model wrote: its text is an input, the probabilities of its tokens are computed again.
@@ -198,12 +193,6 @@ def sets_again(case: Case, tools: Loaders) -> Outcome:
 Outcomes = dict[str, Outcome]
 
 
-def again_of(analysis: Analysis) -> Again | None:
-    """How an analysis is computed again; None for a kind that has no replay."""
-    kind = find(analysis.kind)
-    return kind.again if kind else None
-
-
 def stripped(case: Case) -> Case:
     """The case with its results taken out: scores, token probabilities, analyses, an answer that can be made again.
 
@@ -240,11 +229,6 @@ def replay(case: Case, watch: Watch | None = None) -> Replay:
     return compared(case, _fresh(stripped(case), watch or Watch()))
 
 
-def replay_here(case: Case, tools: Loaders | None = None) -> Replay:
-    """Replay a case in this process, with models and collections of the caller's."""
-    return compared(case, recompute(stripped(case), tools or Loaders()))
-
-
 def recompute(case: Case, tools: Loaders) -> Outcomes:
     """The outcome of every part of a stripped case, by its place."""
     outcomes = {"stamp.inputs": Outcome(values=inputs_hash(case.question, case.passages))}
@@ -266,8 +250,8 @@ def _analysis(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 
 
 def _stored(analysis: Analysis) -> Any:
-    again = again_of(analysis)
-    return again.compared(analysis.result) if again else analysis.result
+    kind = find(analysis.kind)
+    return kind.again.compared(analysis.result) if kind and kind.again else analysis.result
 
 
 def _tried(work: Callable[..., Outcome], *given: Any) -> Outcome:
@@ -283,7 +267,7 @@ def compared(case: Case, outcomes: Outcomes) -> Replay:
         "stamp.inputs": case.stamp.inputs,
         "hits": plain([_hit(rank, hit) for rank, hit in enumerate(case.hits)]),
         "chunk_sets": plain([{"score": chunk_set.score} for chunk_set in case.chunk_sets]),
-        "answer": stored_answer(case)
+        "answer": stored_answer(case.answer)
         if case.stamp.model == READER
         else plain({"text": case.answer.text, "logprobs": _logprobs(case)}),
         **{f"analyses[{a.id}]": _stored(a) for a in case.analyses},

@@ -204,7 +204,7 @@ class Workbench:
                 lambda w: {"sentences": len(w.answer.sentences), "citations": len(w.answer.citations)},
             )
         except ServerError as error:
-            grow.broken(error.partial)
+            grow.change(answer=Answer(text=error.partial, finished=False))  # what had come when the writer went away
             raise
         return grow.answer(written)
 
@@ -304,7 +304,7 @@ class Workbench:
 
     # Answers from elsewhere
 
-    def audit(self, record: AuditRecord, watch: Watch | None = None) -> Case:
+    def audit(self, record: AuditRecord) -> Case:
         """Save an answer from elsewhere as a case, with the passages that it was given."""
         case = imported_case(record)
         self.cases.save(case)
@@ -351,10 +351,6 @@ class Growing:
     def context(self, context: Context) -> None:
         """Freeze the passages."""
         self.change(hits=context.hits, chunk_sets=context.sets, passages=context.passages)
-
-    def broken(self, text: str) -> Case:
-        """Keep the text that had come when the writer went away, marked as not finished."""
-        return self.change(answer=Answer(text=text, finished=False))
 
     def answer(self, written: Written) -> Case:
         """Add the answer with its stamp, and the quoting reader's selection as an analysis."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from engine.analyses.kind import REFINEMENT, Loaders, RunContext, analyse, grown
 from engine.analyses.refinement import RefinementOptions, analysis_id, reports_of
 from engine.analyses.registry import kind_named
+from engine.cases.store import added
 from engine.core.progress import Watch, last
 from engine.core.settings import Settings
+from engine.replay import compared, recompute, stripped
 
 
 def growing(case, kind, model, settings=None, watch=None, *, unrelated=(), collection=None, verifier=None, **options):
@@ -20,6 +22,16 @@ def growing(case, kind, model, settings=None, watch=None, *, unrelated=(), colle
 def analysed(case, kind, model, settings=None, **given):
     """The whole analysis; see `growing`."""
     return last(growing(case, kind, model, settings, **given))
+
+
+def keep(cases, case_id, analysis):
+    """Put an analysis into a saved case, in place of an earlier one of the same id."""
+    return cases.update(case_id, lambda case: added(case, analysis))
+
+
+def replay_here(case, tools=None):
+    """The case replayed in this process, with models and collections of the caller's."""
+    return compared(case, recompute(stripped(case), tools or Loaders()))
 
 
 def refined(cases, case_id, writer, settings, *, scorer=None, verifier=None, watch=None, **options):

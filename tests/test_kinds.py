@@ -15,9 +15,9 @@ from engine.cases.blocks import plain
 from engine.cases.store import added
 from engine.commands import main
 from engine.core.values import Analysis, AuditRecord, Stamp, Value
-from engine.replay import replay_here
 from engine.report import html_report
 from engine.workbench import Workbench
+from tests.analysing import replay_here
 
 
 class Length(Value, frozen=True):

@@ -25,7 +25,7 @@ from engine.analyses.floors import embedding_floor, token_floor
 from engine.analyses.kind import AS_IT_CAME, ATTR_RAG, COSTS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
 from engine.analyses.reading import READER
 from engine.answer.write import Write, Written, prompting, quoting
-from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, Text, answer_runs, short, table
+from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Table, Text, answer_runs, part, short, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, GroundworkError
 from engine.core.progress import OnText, Watch
@@ -113,8 +113,7 @@ def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
     before = Text(answer_runs(found.regeneration.full, found.context), "answer")
     blocks.append(Fold("The answer from all sets, before the selection", (before,)))
     if found.drops:
-        drops = tuple(attribution_blocks(case, found.drops))
-        blocks.append(Section("Teacher-forced drop of each set", drops, level=4))
+        blocks.append(part("Teacher-forced drop of each set", attribution_blocks(case, found.drops)))
     return blocks
 
 

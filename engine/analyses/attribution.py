@@ -13,9 +13,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.analyses.floors import relevance_floors
-from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Given, Kind, Loaders, Outcome, RunContext, less
+from engine.analyses.kind import Again, ByModel, Floor, Given, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Section, Table, name_of, notices, plain, signed, table
+from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Table, name_of, notices, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import CaseError, GroundworkError, RecordError
 from engine.core.progress import last
@@ -77,32 +77,14 @@ UNDER_NUMERICAL = "below the numerical floor"
 UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
-def attributions_of(analysis: Analysis) -> list[Attribution]:
-    """The attributions in an analysis: the result itself, or a named part of it."""
+def attribution_of(analysis: Analysis) -> Attribution | None:
+    """The result as an attribution, also of a kind that is not installed; None where it is something else."""
     stored = analysis.stored()
-    several = stored.get("attributions")
-    listed = several.values() if isinstance(several, dict) else several if isinstance(several, list) else ()
-    places = (stored, stored.get("attribution"), *listed)
-    found = []
-    for place in places:
-        if not isinstance(place, dict) or not {"sources", "scores", "spans"} <= place.keys():
-            continue
-        # What only looks like an attribution is shown as it was stored.
-        with contextlib.suppress(RecordError):
-            found.append(Attribution.from_dict(place))
-    return found
-
-
-def has_scores(analysis: Analysis) -> bool:
-    """Whether a model's scores of the answer are in it, so that writer and scorer must be told apart."""
-    return analysis.kind == TOKEN_MAP or bool(attributions_of(analysis))
-
-
-def attribution_section(case: Case, found: Sequence[Attribution]) -> list[Block]:
-    """Every attribution of an analysis."""
-    if len(found) == 1:
-        return attribution_blocks(case, found[0])
-    return [Section(one.method, tuple(attribution_blocks(case, one)), level=4) for one in found]
+    if not {"sources", "scores", "spans"} <= stored.keys():
+        return None
+    with contextlib.suppress(RecordError):
+        return Attribution.from_dict(stored)
+    return None  # it only looks like one
 
 
 def attribution_blocks(case: Case, attribution: Attribution, review: Review | None = None) -> list[Block]:

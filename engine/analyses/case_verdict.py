@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from engine.analyses.facts import record_of
-from engine.analyses.kind import USED_SUPPORTS
+from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.answer.citations import without_markers
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, Review
@@ -25,7 +25,7 @@ from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
 from engine.methods.are.values import AreRecord, Evidence, FactRecord
-from engine.methods.used_supports import Quadrant, UsedSupports
+from engine.methods.used_supports import Quadrant
 
 Stand = Literal["contradicted", "not found", "unsure", "not checked", "borne out", "no claim"]
 STANDS: tuple[Stand, ...] = ("contradicted", "not found", "unsure", "not checked", "borne out", "no claim")
@@ -70,7 +70,6 @@ class QuotedEvidence(Value, frozen=True):
     end: int
     title: str
     number: int | None = None
-    passage: str = ""
 
     @property
     def words(self) -> str:
@@ -165,7 +164,6 @@ class CaseVerdict(Value, frozen=True):
     verifier: str
     text: str
     accepted: int = 0
-    rejected: int = 0
     undecided: int = 0
     citations: int = 0
     citations_supported: int = 0
@@ -231,7 +229,6 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         verifier=record.verifier,
         text=revised(record.checked, edits, accepted_ids(decided)),
         accepted=taken["accepted"],
-        rejected=taken["rejected"],
         undecided=taken["undecided"],
         citations=len(cited),
         citations_supported=sum(cited.values()),
@@ -417,7 +414,7 @@ def _quote(fact: str, one: Evidence) -> QuotedEvidence:
 
 def _quoted(one: Evidence, start: int, end: int) -> QuotedEvidence:
     title = one.title or one.document
-    return QuotedEvidence(text=one.text, start=start, end=end, title=title, number=one.number, passage=one.passage)
+    return QuotedEvidence(text=one.text, start=start, end=end, title=title, number=one.number)
 
 
 def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> Mapping[tuple[int, int], bool]:
@@ -433,12 +430,11 @@ def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> 
 
 def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:
     """The quadrant of each (sentence, passage) in the last analysis of use and support; none without it."""
-    analysis = next((a for a in reversed(case.analyses) if a.kind == USED_SUPPORTS), None)
-    if analysis is None:
-        return {}
     try:
-        found = UsedSupports.from_dict(analysis.result)
+        found = USED_SUPPORTS.last(case)
     except RecordError:
+        found = None
+    if found is None:
         return {}
     places = {span: place for place, span in enumerate(case.answer.sentences)}
     return {

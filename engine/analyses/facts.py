@@ -83,7 +83,7 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
 
 def record_of(case: Case) -> AreRecord | None:
     """The check that was added to the case last."""
-    return next(reversed(KIND.of(case)), None)
+    return KIND.last(case)
 
 
 MEASURES = (
@@ -102,7 +102,7 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     blocks: list[Block] = [
         Facts(_made(record)),
         *map(Notice, notes),
-        part("The answer with its edits", tracked_changes(case, record, decisions(record, review), review)),
+        part("The answer with its edits", tracked_changes(case, record, review)),
         part("Facts and verdicts", _verdicts(case, record, facts, review)),
         part("Evidence", _evidence(case, facts)),
     ]
@@ -250,17 +250,16 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
     return blocks
 
 
-def tracked_changes(case: Case, record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:
+def tracked_changes(case: Case, record: AreRecord, review: Review) -> list[Block]:
     """The answer with its edits drawn in, and a table of them with what was decided."""
     said = (
         "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it. A "
         "rejected edit changes nothing."
     )
-    edits, said_of = revision(record, case.answer, review)
-    text = Text(tracked_runs(record.checked, edits, said_of), "answer")
+    text = Text(tracked_runs(record.checked, *revision(record, case.answer, review)), "answer")
     if not record.edits:
         return [text, plain("No edits found.")]
-    return [plain(said, "note"), text, _edits_table(record, decided, review)]
+    return [plain(said, "note"), text, _edits_table(record, review)]
 
 
 def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decision]) -> tuple[TextRun, ...]:
@@ -280,8 +279,8 @@ def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decisi
     return tuple(run for run in (*runs, TextRun(answer[position:])) if run.text)
 
 
-def _edits_table(record: AreRecord, decided: dict[str, Decision], review: Review) -> Table:
-    rows = []
+def _edits_table(record: AreRecord, review: Review) -> Table:
+    decided, rows = decisions(record, review), []
     for edit in record.edits:
         mark = review.overrides.get(f"edit:{edit.id}") if edit.id in decided else None
         state = "a suggestion, not put in" if edit.status == "suggestion" else decided.get(edit.id, "not decided")

@@ -16,7 +16,7 @@ from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import AttributionError, ModelError
 from engine.core.progress import Watch, last
-from engine.core.settings import Faithfulness, Gradient, Occlusion, Settings
+from engine.core.settings import Faithfulness, Occlusion, Settings
 from engine.core.text import counted as number_of
 from engine.core.values import Analysis, Answer, Attribution, Case, Prompt, Stamp, Value, inputs_hash
 from engine.methods import registry
@@ -63,24 +63,15 @@ class FaithfulnessReport(Value, frozen=True):
         """The curves of that ranking; None where it was not measured."""
         return next((curve for curve in self.curves if curve.ranking == ranking), None)
 
-    def is_above_random(self, curve: Curves) -> bool:
-        """Whether its ABPC is above that of every random ranking and its reverse, of which there are `TELLING`."""
-        return self.can_tell and curve.abpc > self.random.reach
-
-    @property
-    def can_tell(self) -> bool:
-        """Whether being above all random rankings happens by chance in at most 1 of 20 cases."""
-        return self.random.n >= TELLING
-
     def check_of(self, ranking: str) -> RankingCheck | None:
         """One ranking compared with random ones, and what does better on this case; None where it was not measured."""
         curve = self.curve_of(ranking)
         if curve is None:
             return None
-        above = self.is_above_random(curve) if self.can_tell else None
-        better = () if above is not False else (c for c in self.curves if self.is_above_random(c))
-        best = sorted(((c.ranking, c.abpc) for c in better), key=lambda pair: -pair[1])
-        return RankingCheck(curve.abpc, self.random, above, tuple(best))
+        reach = self.random.reach  # of every random ranking and its reverse
+        above = curve.abpc > reach if self.random.n >= TELLING else None
+        better = [(c.ranking, c.abpc) for c in self.curves if above is False and c.abpc > reach]
+        return RankingCheck(curve.abpc, self.random, above, tuple(sorted(better, key=lambda pair: -pair[1])))
 
 
 class RankingCheck(Value, frozen=True):
@@ -133,10 +124,9 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
 
 def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
     """Rows that a run sends through the model, at most: without what the case's report has already."""
-    stored = _stored(case, options.model)
-    inputs = inputs_hash(case.question, case.passages, case.answer.text)
-    known = None
-    if stored is not None and stored.stamp.inputs == inputs and _decisive(stored.stamp) == _decisive(settings):
+    stored, known = _stored(case, options.model), None
+    asked = inputs_hash(case.question, case.passages, case.answer.text), _decisive(settings)
+    if stored is not None and (stored.stamp.inputs, _decisive(settings_of(stored.stamp))) == asked:
         known = _to_add_to(FaithfulnessReport.from_dict(stored.result), options.methods, settings)
     if known is None:
         count = len(options.methods) + len(options.otherwise)
@@ -145,10 +135,10 @@ def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
     return 2 * settings.faithfulness.steps * len(missing)
 
 
-def report_by(case: Case, model: str, settings: Settings | None = None) -> FaithfulnessReport | None:
-    """The case's report by that model; with `settings`, only one whose rankings were computed with these."""
+def report_by(case: Case, model: str, settings: Settings) -> FaithfulnessReport | None:
+    """The case's report by that model, if its rankings were computed with these settings."""
     stored = _stored(case, model)
-    if stored is None or (settings is not None and ranked_with(stored.stamp) != ranked_with(settings)):
+    if stored is None or ranked_with(settings_of(stored.stamp)) != ranked_with(settings):
         return None
     return FaithfulnessReport.from_dict(stored.result)
 
@@ -158,26 +148,22 @@ def _stored(case: Case, model: str) -> Analysis | None:
     return next((analysis for analysis in case.analyses if analysis.id == f"{FAITHFULNESS}:{model}"), None)
 
 
-def ranked_with(given: Settings | Stamp) -> Settings:
-    """The settings that a ranking of tokens depends on, of settings or of a stamp."""
-    settings = settings_of(given) if isinstance(given, Stamp) else given
-    return Settings(
-        prompting=settings.prompting,
-        gradient=Gradient(target=settings.gradient.target, integrated_steps=settings.gradient.integrated_steps),
-        occlusion=Occlusion(count_citation_markers=settings.occlusion.count_citation_markers),
-    )
+def ranked_with(given: Settings, others: Settings = Settings()) -> Settings:
+    """The settings that a ranking of tokens depends on from `given`, all others from `others`."""
+    gradient = replace(others.gradient, target=given.gradient.target, integrated_steps=given.gradient.integrated_steps)
+    occlusion = replace(others.occlusion, count_citation_markers=given.occlusion.count_citation_markers)
+    return replace(others, prompting=given.prompting, gradient=gradient, occlusion=occlusion)
 
 
-def _decisive(given: Settings | Stamp) -> Settings:
-    """The settings that the numbers of a report depend on, of settings or of a stamp."""
-    settings = settings_of(given) if isinstance(given, Stamp) else given
+def _decisive(settings: Settings) -> Settings:
+    """The settings that the numbers of a report depend on."""
     return replace(ranked_with(settings), faithfulness=replace(settings.faithfulness, check_maps=True))
 
 
 def _known(case: Case, stamp: Stamp) -> FaithfulnessReport | None:
     """The case's report, where the same model measured it with the same settings on the same inputs."""
     stored = _stored(case, stamp.model)
-    if stored is None or _decisive(stored.stamp) != _decisive(stamp):
+    if stored is None or _decisive(settings_of(stored.stamp)) != _decisive(settings_of(stamp)):
         return None
     same = all(getattr(stored.stamp, one) == getattr(stamp, one) for one in ("inputs", "revision", "dtype", "template"))
     return FaithfulnessReport.from_dict(stored.result) if same else None
@@ -341,7 +327,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
     """The report again, its rounding measured with a few random rankings."""
     settings = context.settings
     prompt, answer, _ = subject(case, model, settings)
-    coded, methods = model.encode(prompt), RankingsGiven.from_dict(analysis.result).rankings
+    coded, methods = model.encode(prompt), Rankings.from_dict(analysis.result).methods
     values = less(last(measured(model, prompt, answer, settings, methods=methods)))
     # A probability moves by no more than its logarithm does.
     floor = token_floor(model, [(coded, [token.id for token in answer.tokens])])
@@ -350,12 +336,6 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
     with computed_otherwise(model, len(coded.ids) + len(answer.tokens)) as other:
         again = less(last(measured(other, prompt, answer, few, methods=methods)), COSTS | {"random"})
     return Outcome(values=values, floor=floor, floors=rounding(values, again, floor))
-
-
-class RankingsGiven(Value, frozen=True):
-    """The names of the rankings that faithfulness was asked of."""
-
-    rankings: tuple[str, ...]
 
 
 def _cost(case: Case, options: Rankings, settings: Settings) -> str:
@@ -373,5 +353,5 @@ KIND = Kind(
     cost=_cost,
     entered=_entered,
     terms=("faithfulness",),
-    again=of_the_stamp(_again, lambda report: RankingsGiven(rankings=tuple(c.ranking for c in report.curves))),
+    again=of_the_stamp(_again, lambda report: Rankings(methods=tuple(curve.ranking for curve in report.curves))),
 )

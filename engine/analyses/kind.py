@@ -185,6 +185,10 @@ class Kind(Generic[R]):
         """The results of this kind that a case holds, the one added last at the end."""
         return tuple(self.read(analysis) for analysis in case.analyses if analysis.kind == self.name)
 
+    def last(self, case: Case) -> R | None:
+        """The result of this kind that was added to the case last; None without one."""
+        return next((self.read(analysis) for analysis in reversed(case.analyses) if analysis.kind == self.name), None)
+
 
 def words_of(case: Case) -> int:
     """Words of the passages and the answer, which is what a row of the model reads."""

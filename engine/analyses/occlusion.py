@@ -43,19 +43,15 @@ def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
 
     With its score in nats per token and the scorer. A sentence where none exceeds its floors is left out.
     """
-    held = [analysis.result for analysis in case.analyses if analysis.kind == OCCLUSION]
-    if not held:
-        return {}
-    found = Attribution.from_dict(held[-1])
-    details = found.details
+    found = PASSAGES.last(case)
     result: dict[int, tuple[int, float, str]] = {}
     for number, span in enumerate(case.answer.sentences, start=1):
-        if span not in found.spans or not found.sources:
+        if found is None or span not in found.spans or not found.sources:
             continue
         row = found.spans.index(span)
         best = max(range(len(found.sources)), key=lambda j: found.scores[row][j])
         most = max(floor or 0.0 for floor in floors(found, row))
-        tokens = details.content_tokens[row] if details.content_tokens else 0
+        tokens = found.details.content_tokens[row] if found.details.content_tokens else 0
         if tokens and found.scores[row][best] > most:
             result[number] = (found.sources[best][0], found.scores[row][best] / tokens, found.model)
     return result

@@ -13,21 +13,20 @@ from engine.cases.blocks import Block, Cell, Fold, Table, name_of, plain, table
 from engine.cases.review import Review
 from engine.core.canonical import plain as as_json
 from engine.core.settings import Reader
-from engine.core.values import Analysis, Case, Stamp
+from engine.core.values import Analysis, Answer, Case, Stamp
 from engine.models.protocols import Embedder
 
 READER = QuotingReader.name
 
 
-def stored_answer(case: Case) -> Any:
-    """The answer of the quoting reader: its text and what it quoted."""
-    return as_json({"text": case.answer.text, "quotes": case.answer.quotes})
+def stored_answer(answer: Answer) -> Any:
+    """An answer of the quoting reader as a replay compares it: its text and what it quoted."""
+    return as_json({"text": answer.text, "quotes": answer.quotes})
 
 
 def answer_again(case: Case, tools: Loaders) -> Outcome:
     """The quoting reader again, on the same passages."""
-    answer = _reader(case.stamp, tools)[0].read(case.question, case.passages)
-    return Outcome(values=as_json({"text": answer.text, "quotes": answer.quotes}))
+    return Outcome(values=stored_answer(_reader(case.stamp, tools)[0].read(case.question, case.passages)))
 
 
 def _reading_again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:

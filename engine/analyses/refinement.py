@@ -13,20 +13,9 @@ from msgspec.structs import replace
 from engine.analyses.again import Repeating, Reply
 from engine.analyses.attribution import check_stamped, settings_of
 from engine.analyses.case_verdict import in_words
+from engine.analyses.facts import KIND as CHECK
 from engine.analyses.floors import Listening, relevance_floors, token_floor
-from engine.analyses.kind import (
-    AS_IT_CAME,
-    COSTS,
-    FACTS,
-    REFINEMENT,
-    Again,
-    Floor,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-)
+from engine.analyses.kind import AS_IT_CAME, COSTS, REFINEMENT, Again, Floor, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.quoting_reader import piece
 from engine.cases.blocks import (
     Block,
@@ -52,7 +41,6 @@ from engine.core.metrics import ENTAILED
 from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
 from engine.methods import registry
-from engine.methods.are.values import AreRecord
 from engine.methods.refinement.assess import RefinementReport, assessed, refine_case, report_facts, report_scores
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.request import Request, own_tokens, read_by, scored_prompt
@@ -137,12 +125,9 @@ def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterato
 
 def facts_of(case: Case) -> tuple[tuple[str, str], ...]:
     """The atomic facts of the case's answer with their verdicts, where facts were run on this very answer."""
-    for analysis in reversed(case.analyses):
-        if analysis.kind == FACTS:
-            record = AreRecord.from_dict(analysis.result)
-            if record.answer == case.answer.text:
-                return tuple((f.fact.text, f.ruling.verdict if f.ruling else "not checked") for f in record.facts)
-    return ()
+    checks = (CHECK.read(analysis) for analysis in reversed(case.analyses) if analysis.kind == CHECK.name)
+    facts = next((check.facts for check in checks if check.answer == case.answer.text), ())
+    return tuple((fact.fact.text, fact.ruling.verdict if fact.ruling else "not checked") for fact in facts)
 
 
 LONGEST = 120_000  # characters of prompts that are printed; the case file has the rest

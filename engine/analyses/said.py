@@ -47,8 +47,9 @@ def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[A
 
 def _written(case: Case, options: JudgeOptions) -> tuple[str, str]:
     """The answers of the two conditions; raise `CaseError` if one of them has none."""
-    value = next((report.refinement for report in reversed(REFINED.of(case))), None)
-    answers = [variant.answer if value and (variant := value.variants.get(n)) else None for n in (options.x, options.y)]
+    report = REFINED.last(case)
+    variants = report.refinement.variants if report else {}
+    answers = [variants[name].answer if name in variants else None for name in (options.x, options.y)]
     x, y = (answer.text if answer else "" for answer in answers)
     if not (x and y):
         raise CaseError("The case does not have these two answers. Run the conditions on the Refinement page first.")

@@ -14,7 +14,7 @@ from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import COSTS, STEPS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.citations import annotate
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, place, plain, short, table
+from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, part, place, plain, short, table
 from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
@@ -184,7 +184,7 @@ def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
         blocks.append(table("The plan", ("Step", "Sub-question", "Search query"), plan))
     blocks += [_step(step) for step in run.steps]
     if run.final is not None:
-        blocks.append(Section(_final_title(run), (plain(run.final.reply.strip() or "(nothing)", "answer"),), level=4))
+        blocks.append(part(_final_title(run), [plain(run.final.reply.strip() or "(nothing)", "answer")]))
     return [*blocks, *_prompts(run.calls)]
 
 
@@ -215,7 +215,7 @@ def _step(step: ReasonStep) -> Section:
         blocks += [plain("Principle given to the model", "note"), plain(step.principle.reply, "answer")]
     if step.asked is not None:
         blocks += [plain("Sub-answer", "note"), plain(step.answer or "(the model wrote nothing)", "answer")]
-    return Section(f"Step {step.number}. {step.question}", tuple(blocks), level=4)
+    return part(f"Step {step.number}. {step.question}", blocks)
 
 
 def _asked_for(step: ReasonStep) -> tuple[tuple[str, str], ...]:

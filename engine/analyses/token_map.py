@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of
+from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of, settings_of
 from engine.analyses.faithfulness import RankingCheck, Rankings, ranked_with, rankings_beside, report_by, rows_ahead
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
 from engine.analyses.kind import FAITHFULNESS, TOKEN_MAP, ByModel, Kind, Outcome, RunContext, less, words_of
@@ -205,7 +205,7 @@ def _token_map(
 
 def map_of(case: Case, method: str, model: str) -> TokenMap | None:
     """The case's map by that method and model."""
-    found = (TokenMap.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == TOKEN_MAP)
+    found = (KIND.read(analysis) for analysis in case.analyses if analysis.kind == TOKEN_MAP)
     return next((map_ for map_ in found if (map_.method, map_.model) == (method, model)), None)
 
 
@@ -243,13 +243,7 @@ def settings_of_map(case: Case, found: TokenMap, settings: Settings) -> Settings
     """`settings` with those that the map was computed with, so that its check measures the ranking that is drawn."""
     stored = (a for a in case.analyses if a.kind == TOKEN_MAP and a.stamp.model == found.model)
     stamp = next((a.stamp for a in stored if TokenMap.from_dict(a.result).method == found.method), None)
-    if stamp is None:
-        return settings
-    own = ranked_with(stamp)
-    gradient = replace(settings.gradient, target=own.gradient.target, integrated_steps=own.gradient.integrated_steps)
-    markers = own.occlusion.count_citation_markers
-    occlusion = replace(settings.occlusion, count_citation_markers=markers)
-    return replace(settings, prompting=own.prompting, gradient=gradient, occlusion=occlusion)
+    return ranked_with(settings_of(stamp), settings) if stamp else settings
 
 
 def check_of(case: Case, found: TokenMap) -> RankingCheck | None:
@@ -356,23 +350,19 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-class RowsGiven(Value, frozen=True):
+def _given(found: TokenMap) -> MapRows:
     """The request: the method and the rows."""
-
-    method: str
-    sentences: tuple[Span, ...]
-    tokens: tuple[int, ...]
+    sentences = tuple(i for i, span in enumerate(found.answer.sentences) if span in found.sentences)
+    return MapRows(method=found.method, sentences=sentences, tokens=found.tokens)
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
     prompt, answer, _ = subject(case, model, context.settings)
-    stored = RowsGiven.from_dict(analysis.result)
-    sentences = tuple(i for i, span in enumerate(answer.sentences) if span in stored.sentences)
-    asked = MapRows(model=model.name, method=stored.method, sentences=sentences, tokens=stored.tokens)
+    asked = replace(MapRows.from_dict(analysis.result), model=model.name)
     bare = replace(case, analyses=())  # rows that the case holds would be kept
     values = less(last(_run(bare, asked, context)).result)
     own = registry.method(asked.method, context.settings)
-    explained = ((0, len(answer.text)), *(answer.sentences[i] for i in sentences))
+    explained = ((0, len(answer.text)), *(answer.sentences[i] for i in asked.sentences))
     assert own.explain is not None
     spans, each = relevance_floors(own.explain, model, prompt, answer, explained, asked.tokens[:FLOOR_ROWS])
     return Outcome(values=values, floors={"rows": (*spans, each)})
@@ -399,7 +389,5 @@ KIND = Kind(
     check=_check,
     checked=check_of,
     terms=("gradient",),
-    again=of_the_stamp(
-        _again, lambda found: RowsGiven(method=found.method, sentences=found.sentences, tokens=found.tokens)
-    ),
+    again=of_the_stamp(_again, _given),
 )

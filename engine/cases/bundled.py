@@ -41,10 +41,9 @@ def audit_example() -> AuditRecord:
     return decoded(AUDIT.read_bytes(), AuditRecord)
 
 
-def take_in(cases: CaseStore, first: str = EXAMPLE) -> str:
-    """Put into a library those that are not there (they may be in its bin); return the id of the one to open first."""
+def take_in(cases: CaseStore) -> None:
+    """Put into a library those that are not there (they may be in its bin)."""
     for case_id, path in bundled().items():
         if not cases.has(case_id):
             found = read_case_file(gzip.decompress(path.read_bytes()))
             cases.put(found.case, found.history)
-    return first

@@ -79,17 +79,12 @@ class CaseFile(Value, frozen=True):
     hashes: Hashes
 
 
-def case_file(case: Case, history: Sequence[Mark] = ()) -> CaseFile:
-    """The file of a case."""
-    case = settled(case)
-    return CaseFile(
-        format="groundwork-case", schema=2, case=case, history=tuple(history), hashes=_hashes(case, history)
-    )
-
-
 def write_case_file(case: Case, history: Sequence[Mark] = ()) -> bytes:
     """The bytes of a case's file; equal cases with equal histories give equal bytes."""
-    return canonical(case_file(case, history)) + b"\n"
+    case = settled(case)
+    hashes = _hashes(case, history)
+    file = CaseFile(format="groundwork-case", schema=2, case=case, history=tuple(history), hashes=hashes)
+    return canonical(file) + b"\n"
 
 
 def read_case_file(data: bytes | str) -> CaseFile:

@@ -38,6 +38,19 @@ def visible(text: str) -> str:
     return _TOWER.sub(lambda found: f"{found[1]}[{len(found[2])} more marks]", text.translate(_DRAWN))
 
 
+_NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?")
+
+
+def quoted(text: str) -> str:
+    """Text for a cell of a CSV file: what a spreadsheet would run as a formula is quoted.
+
+    >>> quoted("=1+1"), quoted("-0.5")
+    ("'=1+1", '-0.5')
+    """
+    runs = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if runs else text
+
+
 def escape(text: str) -> str:
     """Text as HTML text or attribute value."""
     return html.escape(visible(text), quote=True)

@@ -268,10 +268,6 @@ class CaseStore:
             write(connection, case, now())
         return case
 
-    def add_analysis(self, case_id: str, analysis: Analysis) -> Case:
-        """Add an analysis, in place of an earlier one of the same id."""
-        return self.update(case_id, lambda case: added(case, analysis))
-
     def set_tags(self, case_id: str, tags: Sequence[str]) -> Case:
         """Replace the tags of a case, each once."""
         clean = tuple(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))

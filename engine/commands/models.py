@@ -31,11 +31,9 @@ def _further_cards() -> Iterator[ModelCard]:
     for entry in catalogue():
         if entry.installed and entry.kind == LANGUAGE_MODEL:
             continue
-        note = f"Not installed: {entry.download / 1e9:.2f} GB to download. Run: {entry.how_to_install}"
-        where = str(entry.folder) if entry.installed else ""
-        yield ModelCard(
-            name=entry.name, kind=entry.kind, can_generate=False, where=where, note="" if entry.installed else note
-        )
+        told = f"Not installed: {entry.download / 1e9:.2f} GB to download. Run: {entry.how_to_install}"
+        where, note = (str(entry.folder), "") if entry.installed else ("", told)
+        yield ModelCard(name=entry.name, kind=entry.kind, can_generate=False, where=where, note=note)
 
 
 @models.command()

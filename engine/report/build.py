@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from engine.analyses.attribution import attribution_section, attributions_of, has_scores
+from engine.analyses.attribution import attribution_blocks, attribution_of
 from engine.analyses.case_verdict import SentenceVerdict, case_verdict, in_words, open_items
 from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs
 from engine.analyses.imported import KIND as LABELS
+from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.registry import find
 from engine.answer.citations import annotate, without_markers
 from engine.answer.quoting_reader import whole_id
@@ -85,10 +86,10 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
     terms = Facts(tuple(DEFINITIONS[name] for name in used(case, bool(history))))
     sections = (
         Section("Summary", summary_blocks(case, review, content, chain.head), id="summary"),
-        Section("Appendix", (plain(APPENDIX), Facts(_summary(case, history)), *banners(case)), id="appendix"),
-        Section("Review", review_blocks(history, chain), id="review"),
+        Section("Appendix", (plain(APPENDIX), Facts(_summary(case, review)), *banners(case)), id="appendix"),
+        Section("Review", review_blocks(history, review, chain), id="review"),
         Section("Answer as it was given", _answer(case), id="answer"),
-        Section(f"Passages given to the writer ({len(case.passages)})", _passages(case, history), id="passages"),
+        Section(f"Passages given to the writer ({len(case.passages)})", _passages(case, review), id="passages"),
         *([Section("Analyses", analyses, id="analyses")] if analyses else []),
         Section("How the answer was made", _making(case), id="making"),
         Section("Methods", (Fold("The methods in words", (plain(TERMS, "note"), terms)),), id="methods"),
@@ -105,15 +106,18 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
 
 def banners(case: Case) -> tuple[Block, ...]:
     """The notes that belong to every figure: who wrote and who scored."""
-    scorers = dict.fromkeys(a.stamp.model for a in case.analyses if has_scores(a))
+    scorers = dict.fromkeys(a.stamp.model for a in case.analyses if a.kind == TOKEN_MAP or attribution_of(a))
     return tuple(Notice(said) for scorer in scorers if (said := banner(case.stamp.model, scorer)))
 
 
-def _summary(case: Case, history: Sequence[Mark]) -> tuple[tuple[str, str], ...]:
-    review = review_of(history)
-    by = f" by {review.reviewer}, {when(review.time)}" if review.reviewer else ""
+def _status(review: Review) -> str:
+    """The status and who set it."""
+    return f"{review.status} by {review.reviewer}, {when(review.time)}" if review.reviewer else review.status
+
+
+def _summary(case: Case, review: Review) -> tuple[tuple[str, str], ...]:
     pairs = [
-        ("Status", f"{review.status}{by}"),
+        ("Status", _status(review)),
         ("Written by", case.stamp.model),
         ("Answer", "imported" if case.origin == "imported" else "written here"),
         ("Created", when(case.created)),
@@ -147,10 +151,9 @@ def _answer(case: Case) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
+def _passages(case: Case, review: Review) -> tuple[Block, ...]:
     if not case.passages:
         return (plain("The writer had no passages."),)
-    labels = review_of(history).labels
     cited = [c.number for c in case.answer.citations if c.valid]
     sections: list[Block] = []
     for number, passage in enumerate(case.passages, start=1):
@@ -158,8 +161,8 @@ def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
         said = [place(passage), {0: "not cited", 1: "cited once"}.get(times, f"cited {times} times")]
         if passage.relevant is not None:
             said.append(f"labelled {'relevant' if passage.relevant else 'not relevant'} in its data set")
-        if number in labels:
-            said.append(f"labelled {labels[number].value} by {labels[number].author}")
+        if number in review.labels:
+            said.append(f"labelled {review.labels[number].value} by {review.labels[number].author}")
         quoted = [(start, end) for _, quote, start, end in case.answer.quotes if quote == number]
         sections.append(
             Section(
@@ -245,9 +248,8 @@ def _stamp(stamp: Stamp) -> tuple[Block, ...]:
 # What people said of a case: status, overrides beside the machine's verdicts, labels, notes, the whole history.
 
 
-def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
+def review_blocks(history: Sequence[Mark], review: Review, chain: Chain) -> tuple[Block, ...]:
     """The review section."""
-    review = review_of(history)
     facts = [("Status", review.status)]
     if review.reviewer:
         facts.append(("Set by", f"{review.reviewer}, {when(review.time)}"))
@@ -355,11 +357,10 @@ def _verdict(sentence: SentenceVerdict) -> Cell:
 
 
 def _signed(case: Case, review: Review, content: str, head: str) -> Facts:
-    by = f" by {review.reviewer}, {when(review.time)}" if review.reviewer else ""
     said = f"{review.conclusion.value}: {review.conclusion.reason.rstrip('.')}; " if review.conclusion else ""
     return Facts(
         (
-            ("Conclusion of the review", f"{said}{review.status}{by}" if by else "not reviewed"),
+            ("Conclusion of the review", f"{said}{_status(review)}" if review.reviewer else "not reviewed"),
             ("Written by", case.stamp.model),
             ("Content hash", content),
             ("Head hash of the review", head or "none"),
@@ -389,14 +390,14 @@ def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Bloc
     try:
         if kind is not None:
             return kind.blocks(case, kind.read(analysis), review)
-        found = attributions_of(analysis)  # of a method that is not installed here
-        return attribution_section(case, found) if found else stored_section(case, analysis)
+        found = attribution_of(analysis)  # of a method that is not installed here
+        return attribution_blocks(case, found) if found else stored_section(analysis)
     except RecordError as error:
         # What another version stored in another shape is shown as it is.
-        return [Notice(str(error)), *stored_section(case, analysis)]
+        return [Notice(str(error)), *stored_section(analysis)]
 
 
-def stored_section(case: Case, analysis: Analysis) -> list[Block]:
+def stored_section(analysis: Analysis) -> list[Block]:
     """Whatever was stored, as a folded table of its plain values and its JSON."""
     pairs = [(path, short(value)) for path, value in leaves(analysis.stored())]
     rows = [(path, value) for path, value in pairs if len(value) <= 200][:200]
@@ -417,7 +418,7 @@ DEFINITIONS: dict[str, tuple[str, str]] = {
 
 def used(case: Case, reviewed: bool) -> list[str]:
     """The definitions that this case needs, in reading order."""
-    found = [a for analysis in case.analyses for a in attributions_of(analysis)]
+    found = [attribution for analysis in case.analyses if (attribution := attribution_of(analysis))]
     methods = {attribution.method.lower() for attribution in found}
     terms = {term for analysis in case.analyses if (kind := find(analysis.kind)) for term in kind.terms}
     needs = {

@@ -12,10 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import attributions_of
+from engine.analyses.attribution import attribution_of
 from engine.analyses.case_verdict import in_words
-from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import reports_of
+from engine.analyses.refinement import KIND as REFINED
 from engine.cases.blocks import short
 from engine.cases.places import leaves, verdicts
 from engine.cases.review import Mark, Review, review_of, with_labels
@@ -126,7 +125,7 @@ def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
     return differences(told, absent="not set")
 
 
-_NO_MATCH = 3  # after the kinds of match that `_match` ranks
+MATCHES = ("same passage", "same text", "overlapping span")  # the best first
 
 
 def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int | None, int | None, str]]:
@@ -135,16 +134,16 @@ def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int |
     Best matches are taken first: the same id, then the same text, then the largest overlap in one document.
     """
     pairs = (
-        (*_match(one, other), i, j) for i, one in enumerate(left, start=1) for j, other in enumerate(right, start=1)
-    )
-    ranked = sorted(
-        (pair for pair in pairs if pair[0] < _NO_MATCH), key=lambda pair: (pair[0], pair[1], pair[3], pair[4])
+        (*match, i, j)
+        for i, one in enumerate(left, start=1)
+        for j, other in enumerate(right, start=1)
+        if (match := _match(one, other))
     )
     partner: dict[int, tuple[int, str]] = {}
     taken: set[int] = set()
-    for _, _, name, i, j in ranked:
+    for rank, _, i, j in sorted(pairs):
         if i not in partner and j not in taken:
-            partner[i] = (j, name)
+            partner[i] = (j, MATCHES[rank])
             taken.add(j)
     rows: list[tuple[int | None, int | None, str]] = [
         (i, *partner.get(i, (None, ALONE))) for i in range(1, len(left) + 1)
@@ -152,16 +151,12 @@ def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int |
     return [*rows, *((None, j, ALONE) for j in range(1, len(right) + 1) if j not in taken)]
 
 
-def _match(one: Passage, other: Passage) -> tuple[int, int, str]:
-    """(rank of the kind of match, minus the characters shared, its name)."""
-    if one.id == other.id and one.text == other.text:
-        return 0, 0, "same passage"
+def _match(one: Passage, other: Passage) -> tuple[int, int] | None:
+    """(place of the match in `MATCHES`, minus the characters shared); None without a match."""
     if one.text == other.text:
-        return 1, 0, "same text"
+        return (0 if one.id == other.id else 1), 0
     shared = min(one.end, other.end) - max(one.start, other.start)
-    if one.document == other.document and shared > 0:
-        return 2, -shared, "overlapping span"
-    return _NO_MATCH, 0, ""
+    return (2, -shared) if one.document == other.document and shared > 0 else None
 
 
 def _cited(case: Case, number: int | None) -> int:
@@ -172,7 +167,8 @@ def shared_scales(case: Case) -> dict[str, dict[int, float]]:
     """For each method the whole answer's score of each passage, as a share of the largest absolute score."""
     found: dict[str, dict[int, float]] = {}
     for analysis in case.analyses:
-        for attribution in attributions_of(analysis):
+        attribution = attribution_of(analysis)
+        if attribution is not None:
             found.setdefault(attribution.method, scaled(attribution))
     return found
 
@@ -221,20 +217,20 @@ def side(store: CaseStore, name: str) -> tuple[Case, tuple[Mark, ...]]:
 
 def conditions(case: Case) -> tuple[str, ...]:
     """The conditions of the case's last refinement that have an answer."""
-    found = _last(case)
+    found = REFINED.last(case)
     return tuple(n for n, v in found.refinement.variants.items() if v.answer is not None) if found else ()
 
 
 def variant_case(case: Case, name: str) -> Case:
     """A condition's text as the answer of a case, with the analyses of this answer."""
-    report = _last(case)
+    report = REFINED.last(case)
     variant = report.refinement.variants.get(name) if report else None
     if report is None or variant is None or variant.answer is None:
         known = ", ".join(conditions(case)) or "none; run them on the Refinement page"
         raise CaseError(f"The case {case.id!r} has no answer of condition {name!r}. Available: {known}.")
     stamp = report.refinement.stamp
     answered = inputs_hash(case.question, case.passages, variant.answer.text)
-    about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINEMENT)
+    about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINED.name)
     return replace(
         case,
         id=f"{case.id}:{name}",
@@ -248,10 +244,6 @@ def variant_case(case: Case, name: str) -> Case:
         ),
         analyses=(*about, *_figures(case, report, name, answered)),
     )
-
-
-def _last(case: Case) -> RefinementReport | None:
-    return next(reversed(reports_of(case).values()), None)
 
 
 def _condition(name: str, variant: Variant) -> dict[str, object]:

@@ -22,7 +22,7 @@ from engine.analyses.facts import tracked_runs
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.token_map import TokenMap
 from engine.answer.citations import without_markers
-from engine.cases.markup import escape, tag, visible
+from engine.cases.markup import escape, quoted, tag, visible
 from engine.cases.places import numbered, revision
 from engine.cases.review import Review
 from engine.core.canonical import content_hash
@@ -576,7 +576,7 @@ def to_csv(drawing: Drawing) -> str:
     for part in drawing.parts:
         for title, column, span in _pieces(part):
             value = "" if span.value is None else repr(span.value)
-            writer.writerow((_cell(title), column, _cell(" ".join(span.text.split())), value))
+            writer.writerow((quoted(title), column, quoted(" ".join(span.text.split())), value))
     return out.getvalue()
 
 
@@ -591,8 +591,3 @@ def _pieces(part: Paragraph | Grid | Plot) -> Iterator[tuple[str, str, Span]]:
                 yield from ((part.title, line.name, Span(text=repr(x), value=y)) for x, y in points)
         case Paragraph():
             yield from ((part.title, str(place), span) for place, span in enumerate(part.spans, start=1))
-
-
-def _cell(text: str) -> str:
-    runs = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not re.fullmatch(r"[+-][\d.,]+", text)
-    return f"'{text}" if runs else text

@@ -29,6 +29,7 @@ from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings
 from engine.core.values import Value, converted
+from engine.models.server import Spent
 
 CONFIGS = Path(__file__).with_name("configs")
 NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch", "title")  # fields of a config
@@ -44,11 +45,11 @@ class Limit(Value, frozen=True):
     calls: int | None = None
     tokens: int | None = None
 
-    def less(self, calls: int, tokens: int) -> Limit:
+    def less(self, spent: Spent) -> Limit:
         """The rest of the budget after so much, never below 0."""
         return Limit(
-            calls=None if self.calls is None else max(0, self.calls - calls),
-            tokens=None if self.tokens is None else max(0, self.tokens - tokens),
+            calls=None if self.calls is None else max(0, self.calls - spent.calls),
+            tokens=None if self.tokens is None else max(0, self.tokens - spent.tokens),
         )
 
     def share(self, parts: int) -> Limit:

@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 
 from engine.core.errors import InputError, StorageError
 from engine.core.files import package_versions
+from engine.core.progress import Watch
 from engine.core.values import Value, decoded, sha256
 from engine.report.markdown import one_line
 from engine.studies.catalogue import study_of
@@ -30,7 +31,7 @@ from engine.studies.summary import (
     of_method,
     pair,
 )
-from engine.studies.tables import FORMATS, to_markdown
+from engine.studies.tables import FORMATS, to_json, to_markdown
 from engine.studies.tools import StudyTools
 from engine.studies.values import Cell, Column, Estimate, Failure, Results, Row, StudyTable, Unit
 
@@ -66,10 +67,10 @@ class Evaluation(Value, frozen=True):
         return tuple((row.unit, row.failure) for row in self.rows if row.failure is not None)
 
 
-def cost_of(config: Config, control: Control | None = None) -> tuple[Plan, Estimate]:
+def cost_of(config: Config, watch: Watch) -> tuple[Plan, Estimate]:
     """Plan a config and its largest cost; loads data and corpora, runs nothing."""
     planned = plan(config)
-    prepare(planned, (control or Control()).watch)
+    prepare(planned, watch)
     return planned, estimate(planned, StudyTools(config), planned.units)
 
 
@@ -122,10 +123,9 @@ def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:
         return RayPool(config, workers)
     if workers > 1:
         return Processes(config, workers, run.folder)
-    left = config.budget.less(run.served.calls, run.served.tokens)
     planned = run.plan
     writes = any(planned.study.writes(config, unit, planned.examples[unit.example]) for unit in run.waiting)
-    return Threads(config, run.control.watch, left, tools, writes)
+    return Threads(config, run.control.watch, config.budget.less(run.served), tools, writes)
 
 
 def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
@@ -156,7 +156,7 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
         versions=package_versions(),
     )
     write_whole(folder / "config.toml", text.encode())
-    write_whole(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
+    write_whole(path, to_json(manifest).encode())
 
 
 def stored(folder: Path) -> tuple[RunManifest, Config, list[Row]]:
@@ -188,8 +188,7 @@ def draw(folder: Path) -> Evaluation:
         for kind, write in FORMATS.items():
             write_whole(folder / "tables" / f"{table.name}.{kind}", write(table).encode())
     for figure in evaluation.results.figures:
-        data: Any = msgspec.json.format(msgspec.json.encode(figure), indent=1) + b"\n"
-        write_whole(folder / "figures" / f"{figure.name}.json", data)
+        write_whole(folder / "figures" / f"{figure.name}.json", to_json(figure).encode())
     write_whole(folder / "results.md", report(evaluation).encode())
     return evaluation
 

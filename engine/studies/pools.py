@@ -1,7 +1,7 @@
 """Where units run: threads of this process, processes of this machine, or a Ray cluster, behind one small protocol.
 
-A unit comes in as a task and out as the row and the case file that the run will write. A pool holds at most `size`
-tasks. `give` hands one over, `take` waits for the next that ended. A worker that dies comes out as `Lost` and is
+A unit comes in with its example and out as the row and the case file that the run will write. A pool holds at most
+`size` units. `give` hands one over, `take` waits for the next that ended. A worker that dies comes out as `Lost` and is
 replaced; what to do about its unit is the run's business.
 """
 
@@ -39,20 +39,16 @@ from engine.studies.values import OUT_OF_MEMORY, Failure, Found, Row, Unit
 STOPS = (Cancelled, ServerError, BudgetSpent)  # the unit is not at fault: it is run again when the run goes on
 
 
-class UnitTask(Value, frozen=True):
-    """A unit with its example; `allowance` is what it may take of served models."""
-
-    unit: Unit
-    example: Example
-    allowance: Limit = Limit()
-
-
 class Done(Value, frozen=True):
-    """A unit that ended, well or badly, with the bytes of its case file (empty: it has none)."""
+    """A unit that ended, well or badly: its row and the text of its case file (empty: it has none)."""
 
-    unit: Unit
     row: Row
     case: str = ""
+
+    @property
+    def unit(self) -> Unit:
+        """The row's."""
+        return self.row.unit
 
 
 class Stopped(Value, frozen=True):
@@ -79,16 +75,16 @@ class Performer:
         self.study = study_of(config.study)
         self.tools = tools or StudyTools(config)
 
-    def within_allowance(self, task: UnitTask) -> Done | Stopped:
-        """Run a unit that has a budget of its own."""
-        self.tools.allow(task.allowance)
-        return self.perform(task)
+    def within_allowance(self, unit: Unit, example: Example, allowance: Limit) -> Done | Stopped:
+        """Run a unit that has a budget of its own: what it may take of served models."""
+        self.tools.allow(allowance)
+        return self.perform(unit, example, Watch())
 
-    def perform(self, task: UnitTask, watch: Watch | None = None) -> Done | Stopped:
+    def perform(self, unit: Unit, example: Example, watch: Watch) -> Done | Stopped:
         """Run a unit. An error of the unit's own is its row; one that is not stops it."""
-        unit, watch, before = task.unit, watch or Watch(), self.tools.budget.mine
+        before = self.tools.budget.mine
         try:
-            found: Found | Failure = self.study.run(self.tools, unit, task.example, watch)
+            found: Found | Failure = self.study.run(self.tools, unit, example, watch)
         except STOPS as error:
             return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
         except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
@@ -97,7 +93,7 @@ class Performer:
             found = Failure(type=kind, message=str(error) if known else f"Unexpected: {error}")
         served = self.tools.budget.mine - before
         if isinstance(found, Failure):
-            return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=served))
+            return Done(row=Row(unit=unit, state="failed", failure=found, served=served))
         return self._done(unit, found, served)
 
     def _done(self, unit: Unit, found: Found, served: Spent) -> Done:
@@ -105,16 +101,16 @@ class Performer:
         case = replace(found.case, id=name, tags=(*found.case.tags, self.study.name)) if found.case else None
         kept = {field: getattr(found, field) for field in ("values", "missing", "cost", "unparsed")}
         row = Row(unit=unit, state="done", case=name if case else "", served=served, **kept)
-        return Done(unit=unit, row=row, case=write_case_file(case).decode() if case else "")
+        return Done(row=row, case=write_case_file(case).decode() if case else "")
 
 
 class Pool(Protocol):
-    """Runs tasks, at most `size` at a time."""
+    """Runs units, at most `size` at a time."""
 
     size: int
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
-        """Start a unit; `left` is what the whole run may still take of served models."""
+        """Start a unit; `left` is what the whole run may still take of served models, equal shares for the workers."""
         ...
 
     def take(self, seconds: float) -> Outcome | None:
@@ -148,8 +144,7 @@ class Threads:
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Start a unit in a free thread."""
-        task = UnitTask(unit=unit, example=example)
-        perform = partial(self._performer.perform, task, self._watch)
+        perform = partial(self._performer.perform, unit, example, self._watch)
         self._threads.submit(perform).add_done_callback(lambda ended: self._ended.put(ended))
 
     def take(self, seconds: float) -> Outcome | None:
@@ -164,12 +159,7 @@ class Threads:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
 
-def task_of(unit: Unit, example: Example, left: Limit, size: int) -> UnitTask:
-    """A task for a worker with a budget of its own: an equal share of what is left."""
-    return UnitTask(unit=unit, example=example, allowance=left.share(size))
-
-
-# Worker processes on this machine: each has its own models, takes one task at a time, and may die without harm.
+# Worker processes on this machine: each has its own models, takes one unit at a time, and may die without harm.
 
 IDLE_DEATHS = 3  # workers in a row that die without having finished anything: then it is not the units' fault
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
@@ -177,15 +167,15 @@ SPAWN = multiprocessing.get_context("spawn")  # a fork would copy locks that oth
 
 @dataclass
 class Worker:
-    """A process, the connection to it, and the task that it has."""
+    """A process, the connection to it, and the unit that it has."""
 
     process: BaseProcess
     connection: Connection
-    task: UnitTask | None = None
+    unit: Unit | None = None
 
 
 def work(config: Config, tasks: Connection, threads: int, log: Path) -> None:
-    """Run tasks until the other end is gone: a parent that was killed leaves no worker behind.
+    """Run units until the other end is gone: a parent that was killed leaves no worker behind.
 
     Whatever this process prints goes to `log`.
     """
@@ -196,22 +186,17 @@ def work(config: Config, tasks: Connection, threads: int, log: Path) -> None:
     performer = Performer(config)
     with contextlib.suppress(EOFError):
         while True:
-            tasks.send(performer.within_allowance(tasks.recv()))
+            tasks.send(performer.within_allowance(*tasks.recv()))
 
 
 class Processes:
-    """A pool of worker processes; `pids` are those that live. Their messages go to workers.log in the run's folder."""
+    """A pool of worker processes. Their messages go to workers.log in the run's folder."""
 
     def __init__(self, config: Config, size: int, folder: Path) -> None:
         self.size = size
         self._config, self._log = config, folder / "workers.log"
         self._idle_deaths = 0
         self._workers = [self._start() for _ in range(size)]
-
-    @property
-    def pids(self) -> tuple[int | None, ...]:
-        """The processes of the workers."""
-        return tuple(worker.process.pid for worker in self._workers)
 
     def _start(self) -> Worker:
         ours, theirs = SPAWN.Pipe()
@@ -223,10 +208,10 @@ class Processes:
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Hand a unit to a free worker."""
-        worker = next(worker for worker in self._workers if worker.task is None)
-        worker.task = task_of(unit, example, left, self.size)
+        worker = next(worker for worker in self._workers if worker.unit is None)
+        worker.unit = unit
         with contextlib.suppress(OSError):  # it is dead: `take` finds its connection closed
-            worker.connection.send(worker.task)
+            worker.connection.send((unit, example, left.share(self.size)))
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; a dead worker is replaced at once."""
@@ -236,8 +221,8 @@ class Processes:
                 outcome: Outcome = worker.connection.recv()
             except (EOFError, OSError):
                 self._workers[place] = self._replaced()
-                return Lost(unit=worker.task.unit) if worker.task else None
-            worker.task, self._idle_deaths = None, 0
+                return Lost(unit=worker.unit) if worker.unit else None
+            worker.unit, self._idle_deaths = None, 0
             return outcome
         return None
 
@@ -291,7 +276,7 @@ class RayPool:
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Hand a unit to a free actor."""
         actor = self._free.pop()
-        self._running[actor.within_allowance.remote(task_of(unit, example, left, self.size))] = (actor, unit)
+        self._running[actor.within_allowance.remote(unit, example, left.share(self.size))] = (actor, unit)
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; a dead actor is replaced at once."""

@@ -164,8 +164,7 @@ class Run:
     def _hand_out(self, pool: Pool) -> None:
         while self.waiting and len(self._running) < pool.size and not self.control.pause.is_set():
             unit = self.waiting.popleft()
-            left = self.plan.config.budget.less(self.served.calls, self.served.tokens)
-            pool.give(unit, self.plan.examples[unit.example], left)
+            pool.give(unit, self.plan.examples[unit.example], self.plan.config.budget.less(self.served))
             self._running.add(unit)
 
     def _take_in(self, outcome: Outcome) -> None:
@@ -191,7 +190,7 @@ class Run:
         if self._tries[unit] < TRIES:
             self.waiting.append(unit)
         else:
-            self._keep(Done(unit=unit, row=Row(unit=unit, state="failed", failure=failure)))
+            self._keep(Done(row=Row(unit=unit, state="failed", failure=failure)))
 
     def _stopped(self, outcome: Stopped) -> None:
         """A unit that did not end: the user's cancel, an empty budget, or a server that may come back."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 import pandas as pd
 
+from engine.cases.markup import quoted
+from engine.core.values import Value
 from engine.report.drawings import latex
 from engine.report.markdown import one_line
 from engine.studies.values import Cell, Column, Measure, StudyTable
@@ -61,18 +63,14 @@ def to_csv(table: StudyTable) -> str:
     for j, column in enumerate(table.columns):
         cells = [row[j] for row in table.rows]
         name = f"{column.name} ({column.unit})" if column.unit else column.name
-        data[name] = [cell.value if isinstance(cell, Measure) else _safe(cell) for cell in cells]
+        values = (cell.value if isinstance(cell, Measure) else cell for cell in cells)
+        data[name] = [quoted(value) if isinstance(value, str) else value for value in values]
         for end in ("low", "high", "n") if any(isinstance(cell, Measure) for cell in cells) else ():
             data[f"{name} {end}"] = [getattr(cell, end, None) for cell in cells]
     if table.cases:
         data["case"] = list(table.cases)
     text: str = pd.DataFrame(data, dtype=object).to_csv(index=False, lineterminator="\n")
     return text
-
-
-def _safe(cell: Cell) -> object:
-    """Text that a spreadsheet would take for a formula is kept as text."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
 def to_markdown(table: StudyTable) -> str:
@@ -100,9 +98,9 @@ def to_latex(table: StudyTable) -> str:
     return drawn + "".join(f"% {' '.join(note.split())}\n" for note in table.notes)
 
 
-def to_json(table: StudyTable) -> str:
-    """The table itself."""
-    return msgspec.json.format(msgspec.json.encode(table), indent=1).decode() + "\n"
+def to_json(value: Value) -> str:
+    """The table itself, or another value of a run, for people to read."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
 
 
 FORMATS: Mapping[str, Callable[[StudyTable], str]] = {

@@ -57,11 +57,6 @@ class Together:
         found: ForwardCount = getattr(self._mine, "spared", ForwardCount())
         return found
 
-    @property
-    def waiting(self) -> int:
-        """How many calls wait to be written."""
-        return len(self._waiting)
-
     def generate(
         self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:

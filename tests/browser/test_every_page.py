@@ -33,7 +33,8 @@ OURS = {"exclude": [["[data-testid=stSidebarNav]"], ["[data-testid=stDataFrame]"
 @pytest.fixture(scope="module")
 def example(app):
     """The worked example in the app's library."""
-    return take_in(CaseStore(Path(app.home) / "cases.sqlite"))
+    take_in(CaseStore(Path(app.home) / "cases.sqlite"))
+    return EXAMPLE
 
 
 def open_page(app, page, name):

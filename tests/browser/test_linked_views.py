@@ -15,7 +15,8 @@ from engine.cases.store import CaseStore
 @pytest.fixture(scope="module")
 def example(app):
     """The worked example in the app's library."""
-    return take_in(CaseStore(Path(app.home) / "cases.sqlite"))
+    take_in(CaseStore(Path(app.home) / "cases.sqlite"))
+    return EXAMPLE
 
 
 def settled(page):

@@ -31,7 +31,7 @@ from engine.methods.subject import banner
 from engine.models.choices import READER
 from engine.models.scripted import ScriptedScorer
 from engine.report import markdown_report
-from tests.analysing import analysed
+from tests.analysing import analysed, keep
 from tests.engine.methods.test_attr_rag import SETS, LetterEmbedder, quote_wanted
 from tests.tiny import save_tiny, tiny_model
 
@@ -321,7 +321,7 @@ def drawn_until(app, done):
 
 
 def report_of(case):
-    return report_by(components.cache.workbench().cases.load(case.id), "scorer")
+    return report_by(components.cache.workbench().cases.load(case.id), "scorer", Settings())
 
 
 def checks(app, case):
@@ -387,7 +387,7 @@ def test_a_check_that_is_not_wanted_or_takes_long_waits_for_a_click(mapped):
     slow = replace(TokenMap.from_dict(stored(mapped, TOKEN_MAP)), seconds=9000.0)
     analysis = replace(mapped.analyses[-1], result=slow.to_dict())
     assert "Check this map" in labels(off) and any("forward passes" in c.value for c in off.caption)
-    components.cache.workbench().cases.add_analysis(mapped.id, analysis)
+    keep(components.cache.workbench().cases, mapped.id, analysis)
     long = opened(mapped)
     assert "Check this map" in labels(long) and any("h, based on the last run" in c.value for c in long.caption)
     assert checks(off, mapped) is checks(long, mapped) is None

@@ -23,7 +23,7 @@ from engine.models.embedder import ScriptedEmbedder
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedWriter
 from engine.workbench import Workbench
-from tests.analysing import analysed, refined
+from tests.analysing import analysed, keep, refined
 from tests.engine.are.scripted import WordVerifier
 from tests.tiny import TURNS, tiny_config, tiny_tokenizer
 from tests.trust.attacks import ALL, FORMULAS, LINE, LONG_LINE, TEXTS
@@ -91,13 +91,13 @@ def _reasoned(bench: Workbench, case_id: str, scorer: Path) -> None:
     """Facts, refinement and steps by writers that reply with attacks."""
     writer = ScriptedWriter(lambda asked: f"{LINE} | {LINE}\n{LINE} | {LINE}", name=LINE)
     case, store = bench.cases.load(case_id), bench.cases
-    store.add_analysis(case_id, last(facts_of(case, Tools(WordVerifier()), bench.settings, ScriptedEmbedder())))
+    keep(store, case_id, last(facts_of(case, Tools(WordVerifier()), bench.settings, ScriptedEmbedder())))
     wanted = ("A", "B", "C1", "C2", "D", "E", "v2a", "v2b", "v2c")
     loaded = HuggingFaceModel.load(scorer)
     refined(store, case_id, writer, bench.settings, variants=wanted, scorer=loaded)
     for method in ("raise", "hyde"):
         found = analysed(case, STEPS, writer, bench.settings, collection=Collection.open(CORPUS), method=method)
-        store.add_analysis(case_id, found)
+        keep(store, case_id, found)
 
 
 def _drafts() -> tuple[MarkDraft, ...]:

@@ -166,7 +166,7 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """One answer, then the rows of every ranking; integrated gradients take a forward and a backward a step."""
     settings, names = tools.settings(unit.seed), extra(tools.config)
     steps = settings.gradient.integrated_steps if "integrated gradients" in names else 0
-    rows = rows_needed(len(example.passages), settings.faithfulness) + len(names) * 2 * settings.faithfulness.steps
+    rows = rows_needed(len(example.passages), settings.faithfulness, len(METHODS) + len(names))
     read = tokens_of(example.question, *(passage.text for passage in example.passages))
     forwards = rows + steps + len(names)
     return Estimate(calls=1, forwards=forwards, backwards=1 + steps, tokens=(1 + forwards) * read)

@@ -200,9 +200,8 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     tables = [_table_1(by, rows), _table_3(by, rows), _table_5(by, rows)]
     if ARE in by:
         tables += [*against_are(rows, by, LABELS, ("attr_r", "pres")), _outcomes(by[ARE])]
-    edited = {name: own for name, own in by.items() if name != DRQA}
-    figures = [contour(by, edited, "attr_r", "F1_RP", "left"), contour(by, edited, "attr_p", "F1_PP", "right")]
-    return Results(tables=tuple(tables), figures=tuple(figures))
+    figures = contour(by, "attr_r", "F1_RP", "left"), contour(by, "attr_p", "F1_PP", "right")
+    return Results(tables=tuple(tables), figures=figures)
 
 
 def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
@@ -251,21 +250,21 @@ def _outcomes(rows: Sequence[Row]) -> StudyTable:
     return table("outcomes", "Outcomes of the facts", heads, body, rows, n=counted.total(), unit="facts")
 
 
-def contour(by: dict[str, list[Row]], edited: dict[str, list[Row]], attribution: str, name: str, side: str) -> Figure:
-    """Level curves of the F1 over attribution and Pres, a point a method, a line at the best before editing."""
-    place = ("attr_r", "attr_p", "pres").index(attribution)
-    points = {label: cells(own) for label, own in edited.items()}
+def contour(by: dict[str, list[Row]], attribution: str, name: str, side: str) -> Figure:
+    """Level curves of the F1 over attribution and Pres, a point per method that edits, a line at the best before."""
+    place = MEASURES.index(attribution)
     before = [cells(own, "before_", edits=False)[place].value for own in by.values()]
     best = max((value for value in before if value is not None), default=None)
     levels = harmonic(*np.meshgrid(np.array(GRID), np.array(GRID)))
     series = [Series(name=name, x=GRID, y=GRID, z=tuple(tuple(map(float, row)) for row in levels))]
     if best is not None:
         series.append(Series(name="best before editing", x=(best, best), y=(0.0, 1.0)))
-    for method, found in points.items():
-        x, y = found[place].value, found[2].value
+    for method in (name for name in by if name != DRQA):  # which does not edit
+        found = cells(by[method])
+        x, pres = found[place].value, found[2]
         if x is not None:
-            series.append(Series(name=LABELS[method], x=(x,), y=(y,), low=(found[2].low,), high=(found[2].high,)))
-    axis = {"attr_r": "Attr_r", "attr_p": "Attr_p"}[attribution]
+            series.append(Series(name=LABELS[method], x=(x,), y=(pres.value,), low=(pres.low,), high=(pres.high,)))
+    axis = attribution.capitalize()
     title = f"{axis} and Pres after editing, over level curves of {name}"
     said = "Right of the line: editing exceeded the best attribution of any method before editing."
     axes, shows = (f"{axis} (0 to 1)", "Pres (0 to 1)"), f"ARE, Fig. 5 and 6, {side}"

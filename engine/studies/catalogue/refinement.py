@@ -50,8 +50,6 @@ from engine.studies.values import Cell, Estimate, Figure, Found, Measure, Result
 # Refinement's judge: pairs of conditions compared by grounding, over all runs and over the flagged ones.
 
 Pairs = Sequence[tuple[str, str]]
-
-
 Winners = Sequence[Winner | None]
 
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.steps import analysis_of, means_for
-from engine.answer.citations import annotate
+from engine.analyses.steps import analysis_of, answered, means_for
 from engine.answer.write import Written
 from engine.core.metrics import rouge_l
 from engine.core.progress import Watch
@@ -190,12 +189,9 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 
 def _case(example: Example, solution: Solution, tools: StudyTools, settings: Settings) -> Case:
-    final = solution.final
-    answer = annotate(Answer(text=final.reply if final else "", finished=final.finished if final else False), 0)
-    stamp = Stamp(model=tools.writer.name, settings={"decoding": solution.decoding.to_dict()})
-    case = case_of(example, (), Written(answer=answer, stamp=stamp, prompt=final.prompt if final else None))
+    case = case_of(example, (), Written(answer=Answer(text="", finished=False), stamp=Stamp(model=tools.writer.name)))
     analysis = analysis_of(case, solution, tools.writer, settings)
-    return replace(case, stamp=analysis.stamp, analyses=(analysis,))
+    return answered(replace(case, stamp=analysis.stamp, analyses=(analysis,)), analysis)
 
 
 def _values(example: Example, solution: Solution, gold: frozenset[str], searches: bool) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,6 @@ def gpqa_example(record: Record, seed: int) -> Example:
 
 
 GPQA = Layout(
-    "GPQA",
     has("Question", "Correct Answer", "Incorrect Answer 1"),
     lambda source: source.each(lambda record: gpqa_example(record, source.seed)),
 )
@@ -73,7 +73,7 @@ def read_mmlu(source: DataSource) -> Iterator[Example]:
     if not files:
         raise FileError(f"{source.path} has no CSV files. Give one of MMLU's folders, such as test.")
     for path in files:
-        yield from source.each(lambda record, subject=subject_of(path): mmlu_example(record, subject), path)  # type: ignore[misc]
+        yield from source.each(partial(mmlu_example, subject=subject_of(path)), path)
 
 
 def subject_of(path: Path) -> str:
@@ -86,9 +86,7 @@ def subject_of(path: Path) -> str:
 
 
 MMLU = Layout(
-    "MMLU",
-    lambda record: record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys(),
-    read_mmlu,
+    lambda record: record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys(), read_mmlu
 )
 
 
@@ -102,7 +100,7 @@ def mmlu_pro_example(record: Record) -> Example:
     return _choice("MMLU-Pro", key, text(record, "question"), chosen, record.get("category"), **about)
 
 
-MMLU_PRO = Layout.of("MMLU-Pro", has("question", "options", "answer_index"), mmlu_pro_example)
+MMLU_PRO = Layout.of(has("question", "options", "answer_index"), mmlu_pro_example)
 
 
 # SuperGPQA: up to ten options; the discipline is the domain.
@@ -117,4 +115,4 @@ def supergpqa_example(record: Record) -> Example:
     return _choice("SuperGPQA", key, text(record, "question"), chosen, domain, **about)
 
 
-SUPERGPQA = Layout.of("SuperGPQA", has("question", "options", "answer_letter"), supergpqa_example)
+SUPERGPQA = Layout.of(has("question", "options", "answer_letter"), supergpqa_example)

@@ -44,16 +44,15 @@ class DataSource:
 
 @dataclass(frozen=True)
 class Layout:
-    """A public layout: what it is called, how its first record is recognised, and how a file of it is read."""
+    """A public layout: how its first record is recognised, and how a file of it is read."""
 
-    title: str
     recognises: Callable[[Record], bool]
     read: Callable[[DataSource], Iterator[Example]]
 
     @classmethod
-    def of(cls, title: str, recognises: Callable[[Record], bool], example: Callable[[Record], Example]) -> Layout:
+    def of(cls, recognises: Callable[[Record], bool], example: Callable[[Record], Example]) -> Layout:
         """A layout in which every record is an example."""
-        return cls(title, recognises, lambda source: source.each(example))
+        return cls(recognises, lambda source: source.each(example))
 
 
 def has(*names: str) -> Callable[[Record], bool]:

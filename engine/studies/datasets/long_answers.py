@@ -51,7 +51,7 @@ def short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
     return tuple(spellings for spellings in found if spellings)
 
 
-ALCE = Layout.of("ALCE", has("question", "docs"), alce_example)
+ALCE = Layout.of(has("question", "docs"), alce_example)
 
 
 # ExpertQA: questions by experts, a system's answer, and the answer as the expert revised it.
@@ -83,7 +83,7 @@ def _is_expertqa(record: Record) -> bool:
     return isinstance(answers, dict) or (isinstance(record.get("metadata"), dict) and "field" in record["metadata"])
 
 
-EXPERTQA = Layout.of("ExpertQA", _is_expertqa, expertqa_example)
+EXPERTQA = Layout.of(_is_expertqa, expertqa_example)
 
 
 # GaRAGe: passages labelled relevant or not; the human answer is the reference and the answer to be checked.
@@ -101,7 +101,7 @@ def garage_example(record: Record) -> Example:
     )
 
 
-GARAGE = Layout.of("GaRAGe", has("question", "grounding"), garage_example)
+GARAGE = Layout.of(has("question", "grounding"), garage_example)
 
 
 # RAGTruth (Niu et al. 2024): response.jsonl with source_info.jsonl next to it.
@@ -132,4 +132,4 @@ def read_ragtruth(source: DataSource) -> Iterator[Example]:
     return source.each(lambda record: ragtruth_example(record, sources), responses)
 
 
-RAGTRUTH = Layout("RAGTruth", has("response", "source_id"), read_ragtruth)
+RAGTRUTH = Layout(has("response", "source_id"), read_ragtruth)

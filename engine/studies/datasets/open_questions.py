@@ -54,7 +54,7 @@ def judgements(path: Path) -> dict[str, list[str]]:
     return found
 
 
-BEIR = Layout("BEIR", has("_id", "text"), read_beir)
+BEIR = Layout(has("_id", "text"), read_beir)
 
 
 # NQ: NQ-open, the lists of dense passage retrieval (`positive_ctxs`) or of readers (`ctxs`), the simplified original.
@@ -110,7 +110,7 @@ def _is_nq(record: Record) -> bool:
     return "question" in record and (isinstance(record.get("answer"), list) or "answers" in record)
 
 
-NQ = Layout.of("NQ", _is_nq, nq_example)
+NQ = Layout.of(_is_nq, nq_example)
 
 
 # HotpotQA, distractor setting: a paragraph with a supporting fact is relevant, its supporting sentences are gold.
@@ -178,7 +178,7 @@ def _spans(document: str, title: str, sentences: tuple[str, ...], supporting: se
     return spans
 
 
-HOTPOTQA = Layout.of("HotpotQA", has("question", "supporting_facts"), hotpotqa_example)
+HOTPOTQA = Layout.of(has("question", "supporting_facts"), hotpotqa_example)
 
 
 # Mintaka: its JSON list, or flat records with `answerText`; English.
@@ -210,7 +210,7 @@ def _spellings(thing: Any) -> tuple[str, ...]:
     return (str(thing),) if thing not in (None, "") else ()
 
 
-MINTAKA = Layout.of("Mintaka", has("question", "complexityType"), mintaka_example)
+MINTAKA = Layout.of(has("question", "complexityType"), mintaka_example)
 
 
 # StrategyQA: yes-or-no questions with their steps and the paragraphs that answer them.
@@ -247,4 +247,4 @@ def _strategyqa_paragraphs(evidence: Any) -> Iterator[str]:
         yield evidence
 
 
-STRATEGYQA = Layout.of("StrategyQA", has("qid", "question"), strategyqa_example)
+STRATEGYQA = Layout.of(has("qid", "question"), strategyqa_example)

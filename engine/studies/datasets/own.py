@@ -91,7 +91,7 @@ def _error(error: GoldError, answer: str) -> GoldError:
     return error
 
 
-LAYOUT = Layout.of("own JSONL", lambda record: "question" in record and record.keys() - {"_id"} <= FIELDS, example)
+LAYOUT = Layout.of(lambda record: "question" in record and record.keys() - {"_id"} <= FIELDS, example)
 
 
 # The sample worlds: their questions with gold, drafts with planted errors, and answers with gold clauses and facts.

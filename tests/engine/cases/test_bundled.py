@@ -29,8 +29,8 @@ from engine.corpus.samples import SAMPLES
 from engine.methods.attr_rag import AttrRag
 from engine.methods.raise_.threshold import primer
 from engine.methods.used_supports import UsedSupports
-from engine.replay import replay_here
 from engine.report.build import html_report
+from tests.analysing import replay_here
 
 READERS = {
     "occlusion": Attribution,
@@ -48,7 +48,8 @@ def store(tmp_path):
 
 @pytest.fixture
 def case(store):
-    return store.load(take_in(store))
+    take_in(store)
+    return store.load(EXAMPLE)
 
 
 def test_every_page_finds_its_analysis(case):
@@ -67,7 +68,7 @@ def test_its_passages_are_of_documents_of_the_sample(case):
 
 
 def test_it_is_taken_in_once_and_stays_deleted(store, case):
-    assert take_in(store) == EXAMPLE
+    take_in(store)
     store.delete(EXAMPLE)
     take_in(store)
     assert EXAMPLE not in {row.id for row in store.rows()}
@@ -121,7 +122,7 @@ def test_the_solved_example_has_the_right_option_and_read_the_passages_that_it_t
 
 
 def test_each_sentence_of_the_worked_example_says_which_passage_mattered_most(store):
-    take_in(store, EXAMPLE)
+    take_in(store)
     case = store.load(EXAMPLE)
     found = strongest(case)
     cited = {

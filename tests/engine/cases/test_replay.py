@@ -22,9 +22,9 @@ from engine.methods.attr_rag import attr_rag, scored_by
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.replay import compare, replay, replay_here, stripped
+from engine.replay import compare, replay, stripped
 from engine.retrieve.search import rerank, search
-from tests.analysing import analysed
+from tests.analysing import analysed, replay_here
 from tests.engine.cases.samples import full_case
 
 QUESTION = "Which solvent dissolves the crude product?"

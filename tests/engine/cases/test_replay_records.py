@@ -9,6 +9,7 @@ import pytest
 
 from engine.analyses.facts import facts_of
 from engine.analyses.kind import STEPS, Loaders
+from engine.analyses.registry import find
 from engine.cases.places import leaves
 from engine.core.canonical import canonical
 from engine.core.errors import ModelNotFound
@@ -19,9 +20,9 @@ from engine.corpus.collection import Collection
 from engine.methods.are.tools import Tools as Judges
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
-from engine.replay import again_of, compared, recompute, replay, replay_here, stripped
+from engine.replay import compared, recompute, replay, stripped
 from engine.workbench import Workbench
-from tests.analysing import analysed, refined
+from tests.analysing import analysed, keep, refined, replay_here
 from tests.engine.cases.records import CORPUS, EMBEDDER, TOOLS, full_record
 from tests.planted import save_planted
 
@@ -115,11 +116,10 @@ def test_in_a_fresh_process_every_kind_reproduces_and_each_altered_number_is_nam
     save_planted(sample_home / "models" / "planted")
     collection, model = bench.collection("bench-chemistry"), load_writer("planted")
     judges = Judges(load_entailment())
-    bench.cases.add_analysis(case.id, last(facts_of(case, judges, bench.settings, bench.embedder, collection)))
+    keep(bench.cases, case.id, last(facts_of(case, judges, bench.settings, bench.embedder, collection)))
     refined(bench.cases, case.id, model, bench.settings, variants=("A", "B", "v2a"), verifier=judges.verifier)
-    case = bench.cases.add_analysis(
-        case.id, analysed(case, STEPS, model, bench.settings, collection=collection, method="cot-rag")
-    )
+    worked_out = analysed(case, STEPS, model, bench.settings, collection=collection, method="cot-rag")
+    case = keep(bench.cases, case.id, worked_out)
     found = replay(case)
     assert [(n.place, n.status, n.difference, n.floor) for n in found.numbers if n.status != "reproduced"] == []
     places = {
@@ -142,7 +142,7 @@ def test_the_copy_holds_no_number_of_a_result_but_ids_and_offsets_of_replies(rec
         assert set(analysis.result) <= inputs
         for reply in analysis.result.get("replies", ()):
             assert set(reply) == {"text", "prompt", "tokens", "refused", "finished"}
-        assert again_of(analysis) is not None
+        assert find(analysis.kind).again is not None
 
 
 def test_an_altered_reply_moves_what_was_computed_from_it(record, at_home, tmp_path):

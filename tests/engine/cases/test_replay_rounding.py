@@ -18,8 +18,7 @@ from engine.methods import registry
 from engine.models.memory import computed_otherwise, in_double
 from engine.models.scripted import ScriptedScorer
 from engine.models.verifier import load_entailment
-from engine.replay import replay_here
-from tests.analysing import analysed
+from tests.analysing import analysed, replay_here
 from tests.engine.are.scripted import WordVerifier
 from tests.tiny import passages, tiny_model, tiny_prompt
 

@@ -14,6 +14,7 @@ import pytest
 from engine.cases.review import MarkDraft, append, check_chain, entry_hash, review_of, signing_key, with_labels
 from engine.cases.store import CaseStore
 from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, FileError, InputError
+from tests.analysing import keep
 from tests.engine.cases.samples import full_case
 
 ROOT = Path(__file__).parents[3]
@@ -150,7 +151,7 @@ def test_a_signed_off_case_is_frozen_and_a_change_makes_a_new_version(store):
     store.add_mark("one", MarkDraft(kind="status", author="Ada", value="signed off"))
     for change in (
         lambda: store.save(full_case("one", title="Another")),
-        lambda: store.add_analysis("one", full_case().analyses[0]),
+        lambda: keep(store, "one", full_case().analyses[0]),
         lambda: store.add_mark("one", NOTE),
     ):
         with pytest.raises(CaseFrozen, match="signed off by Ada"):

@@ -8,6 +8,7 @@ import pytest
 from engine.cases.store import CaseStore, new_case_id
 from engine.core.errors import CaseNotFound, StorageError
 from engine.core.values import Analysis, Answer, Case, Passage, Stamp
+from tests.analysing import keep
 
 
 def make_case(case_id: str = "one", question: str = "Why is the sky blue?") -> Case:
@@ -56,7 +57,7 @@ def test_analyses_added_at_once_by_many_threads_are_all_kept(store):
     store.save(make_case())
 
     def add(number: int) -> None:
-        store.add_analysis("one", Analysis(id=f"a{number}", kind="test", stamp=Stamp(model="m"), result={"n": number}))
+        keep(store, "one", Analysis(id=f"a{number}", kind="test", stamp=Stamp(model="m"), result={"n": number}))
 
     threads = [threading.Thread(target=add, args=(n,)) for n in range(12)]
     for thread in threads:

@@ -79,7 +79,7 @@ def reported(bench, case_id, *methods):
     """The case's report after a run for these rankings, and the forward passes that the run was said to take."""
     asked = Rankings(model="scorer", methods=methods)
     ahead = rows_ahead(bench.cases.load(case_id), asked, bench.settings)
-    return report_by(bench.analyse(case_id, "faithfulness", asked), "scorer"), ahead
+    return report_by(bench.analyse(case_id, "faithfulness", asked), "scorer", bench.settings), ahead
 
 
 def test_a_ranking_is_added_to_a_report_by_rows_of_its_own_alone(bench):

@@ -16,8 +16,8 @@ from engine.models import embedder as embedders
 from engine.models.embedder import TOWERS, ScriptedEmbedder, embed_passages, full_name, load_embedder
 from engine.models.protocols import Embedder, Reranker
 from engine.models.reranker import BestSentence, load_reranker, title_of
-from engine.replay import replay_here
 from engine.workbench import Workbench
+from tests.analysing import replay_here
 from tests.tiny import save_cross_encoder
 
 TEXTS = ["Iron rusts in damp air.", "A short one.", "Iron rusts in damp air when salt is near. " * 30, ""]

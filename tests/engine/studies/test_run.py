@@ -1,3 +1,4 @@
+import multiprocessing
 import random
 import signal
 import subprocess
@@ -104,20 +105,25 @@ def test_cancel_keeps_what_was_done_and_pause_begins_nothing(sample_home, retrie
     assert len(evaluate(retrieval(4), tmp_path / "run", resume=True).rows) == 12
 
 
+def pids():
+    """The processes that this one started and that live."""
+    return [child.pid for child in multiprocessing.active_children()]
+
+
 def test_a_worker_that_is_killed_costs_nothing_but_its_unit(sample_home, retrieval, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     planned = plan(parse_config(retrieval(20)))
     pool = Processes(planned.config, 2, folder)
-    first = pool.pids
+    first = pids()
 
     def tell(progress):
-        if progress.done >= 5 and first[0] in pool.pids:
+        if progress.done >= 5 and first[0] in pids():
             subprocess.run(["kill", "-9", str(first[0])], check=True)
 
     try:
         rows = Run(planned, folder, Control(tell=tell)).go(pool)
-        assert first[0] not in pool.pids and first[1] in pool.pids
+        assert first[0] not in pids() and first[1] in pids()
     finally:
         pool.close()
     assert timeless(rows) == timeless(evaluate(retrieval(20), tmp_path / "other").rows)
@@ -145,7 +151,7 @@ class Scripted:
 
 
 def done(unit):
-    return Done(unit=unit, row=Row(unit=unit, state="done", values={"needed": None, "found": 1}))
+    return Done(row=Row(unit=unit, state="done", values={"needed": None, "found": 1}))
 
 
 def scripted(retrieval, tmp_path, script, extra=""):
@@ -165,7 +171,7 @@ def test_a_unit_that_loses_three_workers_is_failed_and_the_others_go_on(sample_h
 def test_a_resumed_run_tries_again_what_failed_through_no_fault_of_the_unit(sample_home, retrieval, tmp_path):
     run, pool = scripted(retrieval, tmp_path, None)
     lost, wrong = run.plan.units[1], run.plan.units[2]
-    failed = Done(unit=wrong, row=Row(unit=wrong, state="failed", failure=Failure(type="InputError", message="No.")))
+    failed = Done(row=Row(unit=wrong, state="failed", failure=Failure(type="InputError", message="No.")))
     said = {lost: lambda u: Lost(unit=u), wrong: lambda u: failed}
     pool.script = lambda unit, _: said.get(unit, done)
     run.go(pool)

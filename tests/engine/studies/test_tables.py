@@ -6,6 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from engine.core.errors import InputError
+from engine.models.server import Spent
 from engine.studies.catalogue import names, study_of
 from engine.studies.config import CONFIGS, Config, Limit, departures, parse_config, presets, read_config
 from engine.studies.tables import to_csv, to_json, to_latex, to_markdown
@@ -91,5 +92,6 @@ def test_departures_name_what_differs_from_the_paper():
 
 
 def test_a_budget_is_shared_without_losing_a_call():
-    assert Limit(calls=10).less(3, 0).share(3) == Limit(calls=3)
-    assert Limit(tokens=2).less(0, 5) == Limit(tokens=0) and Limit().less(9, 9) == Limit()
+    assert Limit(calls=10).less(Spent(calls=3)).share(3) == Limit(calls=3)
+    assert Limit(tokens=2).less(Spent(tokens=5)) == Limit(tokens=0)
+    assert Limit().less(Spent(calls=9, tokens=9)) == Limit()

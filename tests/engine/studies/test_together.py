@@ -163,7 +163,7 @@ def asked(model, texts, rows, watches=None):
         first = pool.submit(ask, texts[0])
         assert model.begun.wait(30)
         others = [pool.submit(ask, text) for text in texts[1:]]
-        while shared.waiting + sum(other.done() for other in others) < len(others):
+        while len(shared._waiting) + sum(other.done() for other in others) < len(others):
             threading.Event().wait(0.01)
         model.gate.set()
         return [one.result(30) for one in (first, *others)]
