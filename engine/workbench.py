@@ -44,10 +44,9 @@ from engine.methods.support import Scored, SentenceSupport, answer_support
 from engine.models.choices import READER
 from engine.models.cluster import RayEmbedder
 from engine.models.defaults import AUTO, resolve_writer
-from engine.models.embedder import full_name, load_embedder
+from engine.models.embedder import DEFAULT, full_name, load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Reranker, require
 from engine.models.registry import load_writer
-from engine.models.reranker import load_reranker
 from engine.models.verifier import load_entailment
 from engine.retrieve import bm25
 
@@ -73,12 +72,12 @@ class Workbench:
     @property
     def embedder(self) -> Embedder:
         """The embedder of new collections and of the quoting reader."""
-        return load_embedder()
+        return self.tools.embedder(DEFAULT)
 
     @property
     def reranker(self) -> Reranker:
         """The re-ranker of the settings; raise `ModelNotFound`."""
-        return load_reranker(self.settings.retrieval.reranker)
+        return self.tools.reranker(self.settings.retrieval.reranker)
 
     def collection(self, name: str) -> Collection:
         """Open a collection; raise `CorpusNotFound`, `CorpusMismatch` where the settings name another embedder."""

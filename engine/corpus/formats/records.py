@@ -76,7 +76,7 @@ def without_repeats(found: Iterable[Document], name: str) -> Iterator[Document]:
 
 # CSV and TSV: one document per row; its text is the text column, else every filled cell as "column: value" in one line.
 
-_LONGEST = 10_000_000  # characters of a cell, or of a line in wiki_dpr's layout
+LONGEST_CELL = 10_000_000  # characters of a cell, or of a line in wiki_dpr's layout
 _SAMPLE = 20_000
 _LONGEST_TITLE = 60  # characters of a cell that names its row
 
@@ -84,7 +84,7 @@ _LONGEST_TITLE = 60  # characters of a cell that names its row
 def table_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
     """The rows of a table with a header line; raise `FileError` without header or row, or for an id twice."""
     names = fields or Fields()
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
     try:
         columns = [c.strip() for c in reader.fieldnames or ()]
@@ -146,7 +146,7 @@ def is_layout(path: Path) -> bool:
     """Whether the first line of a .tsv or .jsonl file is of this layout; False for a file that cannot be read."""
     try:
         with path.open("rb") as file:
-            first = file.readline(_LONGEST).decode("utf-8-sig", "replace").strip()
+            first = file.readline(LONGEST_CELL).decode("utf-8-sig", "replace").strip()
     except OSError:
         return False
     if path.suffix.lower() == ".tsv":
@@ -188,7 +188,7 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
 
 def _table(file: Any, name: str) -> Iterator[Json]:
     """The rows of a TSV by column."""
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader((line.decode() for line in file), dialect=csv.excel_tab)
     try:
         yield from reader

@@ -14,6 +14,7 @@ import msgspec
 
 from engine.core.errors import FileError, GroundworkError, RecordError
 from engine.core.values import AuditRecord, GivenPassage, Passage, identity, numbered_jsonl
+from engine.corpus.formats.records import LONGEST_CELL
 from engine.studies.example import Example
 
 Record = dict[str, Any]
@@ -103,6 +104,7 @@ def _list(path: Path) -> list[Any]:
 
 def _table(path: Path) -> Iterator[Record]:
     """The rows by the names of the first line; a table whose first line has no question has numbered columns."""
+    csv.field_size_limit(LONGEST_CELL)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, delimiter="\t" if path.suffix.casefold() == ".tsv" else ",")

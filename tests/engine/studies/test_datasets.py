@@ -247,6 +247,15 @@ def test_a_letter_is_the_option_that_stands_under_it_though_another_reads_like_i
     assert example.options[example.correct] == "A"
 
 
+def test_a_long_cell_is_read_whatever_was_read_before(tmp_path):
+    csv.field_size_limit(131_072)
+    question = "Which one rusts? " * 10_000
+    with (tmp_path / "long_test.csv").open("w", newline="") as file:
+        csv.writer(file).writerow([question, "gold", "iron", "tin", "lead", "B"])
+    (example,) = load(tmp_path)
+    assert example.question == question.strip() and example.options[example.correct] == "iron"
+
+
 @pytest.mark.parametrize(
     ("layout", "change"),
     [
