@@ -24,7 +24,7 @@ from bench.verifier import drafts
 from engine.core.settings import Verification
 from engine.methods.are.anchor import anchors
 from engine.methods.are.event_order import orders, turned
-from engine.methods.are.guards import doubted, guarded
+from engine.methods.are.guards import doubted, guarded, word_for_word
 from engine.methods.are.values import Evidence
 from engine.methods.are.verdict import judge
 from engine.models.alignment import clean
@@ -44,7 +44,10 @@ SWITCHES = {
     "without order of events": replace(ON, event_order=False),
     "without anchored": replace(ON, anchored=False),
     "without roles": replace(ON, roles=False),
-    "no guard": replace(ON, names_and_numbers=False, event_order=False, anchored=False, roles=False),
+    "without word for word": replace(ON, word_for_word=False),
+    "no guard": replace(
+        ON, names_and_numbers=False, event_order=False, anchored=False, roles=False, word_for_word=False
+    ),
 }
 
 
@@ -57,11 +60,17 @@ def measured(pairs: Sequence[Labelled], verifier: Entailment, embedder: Embedder
     labels = np.array([label for _, _, label in pairs])
     rows = []
     for name, settings in SWITCHES.items():
+        near = [anchors(claim, [evidence])[0] for claim, evidence, _ in pairs]
         kept = [
-            guarded(ruling, claim, evidence.text, anchors(claim, [evidence])[0], settings)
-            for ruling, (claim, evidence, _) in zip(rulings, pairs, strict=True)
+            guarded(ruling, claim, evidence.text, anchor, settings)
+            for ruling, (claim, evidence, _), anchor in zip(rulings, pairs, near, strict=True)
         ]
         kept = doubted(kept, [(claim, evidence) for claim, evidence, _ in pairs], embedder, settings)
+        if settings.word_for_word:
+            kept = [
+                word_for_word(ruling, claim, claim, evidence.text, anchor)
+                for ruling, (claim, evidence, _), anchor in zip(kept, pairs, near, strict=True)
+            ]
         called = np.array([CLASSES.index(ruling.verdict) for ruling in kept])  # type: ignore[arg-type]
         turned = sum(a.verdict != b.verdict for a, b in zip(kept, rulings, strict=True))
         row: Row = {"guards": name, "macro_f1": round(macro_f1(labels, called), 3)}

@@ -16,12 +16,13 @@ from components.answer import with_pills
 from components.html import escape, show, table, tag, visible
 from components.sentences import KINDS
 from components.style import stylesheet
-from engine.analyses.case_verdict import COPIED, FactVerdict, fact_verdict, own_stand
+from engine.analyses.case_verdict import FactVerdict, fact_verdict, own_stand
 from engine.analyses.facts import MEASURES, source_of
 from engine.cases.places import numbered
 from engine.cases.review import Mark
 from engine.core.text import ANY_CITATION, counted
 from engine.methods.are.backtrack import Decision
+from engine.methods.are.guards import COPIED
 from engine.methods.are.shared_words import shared_words
 from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Placed, Ruling
 from engine.models.closed import listed

@@ -12,7 +12,6 @@ from components.evidence import answer_pieces
 from components.html import text_after, text_before, visible
 from components.style import stylesheet
 from engine.analyses.case_verdict import (
-    COPIED,
     OWN_VERDICTS,
     CaseVerdict,
     FactEdit,
@@ -26,6 +25,7 @@ from engine.answer.citations import annotate
 from engine.cases.importers import style_of
 from engine.cases.review import Mark
 from engine.core.values import Answer, Case
+from engine.methods.are.guards import COPIED
 
 KINDS: dict[Stand, str] = {
     "borne out": "good",

@@ -20,7 +20,7 @@ from engine.answer.citations import without_markers
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, Review
 from engine.core.errors import RecordError
-from engine.core.text import Span, counted, sentences
+from engine.core.text import Span, counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
@@ -57,9 +57,6 @@ def in_words(machine: str) -> str:
     ('contradicted', 'answered', 'none given')
     """
     return OWN_VERDICTS.get(machine.replace(" ", "_"), machine.replace("_", " ")) or "none given"
-
-
-COPIED = "word for word in the source"
 
 
 class QuotedEvidence(Value, frozen=True):
@@ -277,9 +274,8 @@ def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[Se
     result = []
     anew = rewritten(case.answer, review)
     for number, (start, end) in enumerate(case.answer.sentences, start=1):
-        words = without_markers(case.answer.text[start:end])
         own = [
-            replace(word_for_word(alone[name], fact, words), rewritten=number in anew)
+            replace(alone[name], rewritten=number in anew)
             for name, fact in facts.items()
             if (clause := record.decomposition.clauses[fact.clause]).start < end and start < clause.end
         ]
@@ -379,19 +375,6 @@ def closest_sentence(words: str, one: Evidence) -> Span | None:
     """Characters of the evidence's sentence that holds most of the words; None where it shares none."""
     nearest = anchors(words, [one])[0]
     return (nearest.start, nearest.end) if nearest.share > 0 else None
-
-
-def word_for_word(verdict: FactVerdict, fact: FactRecord, words: str) -> FactVerdict:
-    """The verdict; "borne out" where the verifier is unsure and `words` are a whole sentence of a passage it read."""
-    if verdict.stand != "unsure" or verdict.mark is not None:
-        return verdict
-    wanted = " ".join(words.split())
-    for one in (one for done in fact.iterations for one in done.considered):
-        for start, end in sentences(one.text):
-            if " ".join(one.text[start:end].split()) == wanted:
-                quote = _quoted(one, start, end)
-                return replace(verdict, stand="borne out", by=COPIED, probability=None, quote=quote)
-    return verdict
 
 
 def own_stand(value: str) -> Stand:

@@ -175,7 +175,7 @@ def _opens_with_subject(verb: Token) -> bool:
 
 def _identity(noun: Token) -> Token:
     """The subject that a form of "be" equates with the noun ("Ann is a clerk who"), else the noun itself."""
-    first = _first_conjunct(noun)
+    first = first_conjunct(noun)
     if first.dep_ != "attr" or first.head.lower_ not in _BE or _is_negated(first.head):
         return noun
     subject = subject_of(first.head)
@@ -451,7 +451,7 @@ def is_sentence(statement: Statement) -> bool:
         return True
     if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
         return False
-    subjects = [t for t in tokens if t.i < root.i and _first_conjunct(t).dep_ in _SUBJECTS]
+    subjects = [t for t in tokens if t.i < root.i and first_conjunct(t).dep_ in _SUBJECTS]
     if subjects:
         return bool({_tag(root), *(t.tag_ for t in tokens if t.dep_ in _AUXILIARIES)} & set(_FINITE))
     return root.tag_ == "VB" and not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES) for c in root.children if c in tokens)
@@ -466,7 +466,8 @@ def _is_stray(verb: Token, root: Token) -> bool:
     return not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES, "mark", "advmod") for c in verb.children)
 
 
-def _first_conjunct(token: Token) -> Token:
+def first_conjunct(token: Token) -> Token:
+    """The first word of the series that the token is in; itself outside of one."""
     while token.dep_ == "conj":
         token = token.head
     return token

@@ -1,4 +1,4 @@
-"""The words of `words.toml`: opposites and rewordings, for edits and for training pairs; kinds of role and of thing."""
+"""The words of `words.toml`: opposites and rewordings, for edits and training pairs; limits; kinds of role, thing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 _READ = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 PAIRS: dict[str, str] = _READ["pairs"]
+LIMITS = frozenset(_READ["left_out"]["limits"])
 WHO: list[str] = _READ["roles"]["who"]
 WHAT: list[str] = _READ["roles"]["what"]
 

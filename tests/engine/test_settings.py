@@ -143,6 +143,7 @@ FACTS = {
     "verification.keep": 2,
     "verification.max_iterations": 1,
     "verification.demonstrations": 1,
+    "verification.word_for_word": False,
     "verification.names_and_numbers": False,
     "verification.event_order": False,
     "verification.roles": False,

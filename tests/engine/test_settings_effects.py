@@ -27,6 +27,7 @@ from engine.methods.are.anchor import anchors
 from engine.methods.are.are import check_answer
 from engine.methods.are.event_order import dated_parts
 from engine.methods.are.guards import guarded
+from engine.methods.are.tools import Tools
 from engine.methods.attr_rag import fill_gaps, select
 from engine.methods.faithfulness import Deletion, removable
 from engine.methods.occlusion import occlusion
@@ -41,7 +42,7 @@ from engine.models.reranker import load_reranker
 from engine.models.scripted import ScriptedWriter
 from engine.workbench import Workbench
 from tests.analysing import analysed
-from tests.engine.are.test_are import task
+from tests.engine.are.test_are import AlwaysContradicting, task
 from tests.engine.are.test_guards import READ, SILENT, SUPPORTIVE, case as passage, doubts
 from tests.engine.methods.test_on_case import make_case
 from tests.engine.raise_.test_solve import PROBLEM, reply
@@ -121,7 +122,12 @@ FACTS = {
     "verification.molecular": False,
     "verification.re_retrieval": False,
 }
-GUARDED = {"verification.names_and_numbers": False, "verification.event_order": False, "verification.roles": False}
+GUARDED = {
+    "verification.word_for_word": False,
+    "verification.names_and_numbers": False,
+    "verification.event_order": False,
+    "verification.roles": False,
+}
 
 
 def without_effect(outcome: Callable[[Values], Any], changes: Values, base: Values = BASE) -> list[str]:
@@ -310,7 +316,9 @@ def test_the_settings_of_a_check_change_its_record() -> None:
         (near,) = anchors(fact, [passage(text)])
         (order,) = anchors(READ, [passage(SILENT)])
         dated = dated_parts("It rained.", "Chart of owners, final version issued on 21 August")
+        quoted = check_answer(task(fact, (fact,), Tools(AlwaysContradicting()), how))
         return (
+            quoted.facts,
             guarded(SUPPORTIVE, fact, text, near, how),
             guarded(SUPPORTIVE, READ, SILENT, order, how, dated),
             doubts("The dentist approved the claim.", settings=how),

@@ -20,8 +20,8 @@ from engine.core.text import ANY_CITATION
 from engine.methods.are.tools import Tools
 from engine.models.scripted import ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
-from tests.engine.are.test_are import run as are
-from tests.engine.cases.test_case_verdict import checked, doubted_record, marked
+from tests.engine.are.test_are import AlwaysContradicting, run as are
+from tests.engine.cases.test_case_verdict import checked, marked
 
 PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
 OF_A_CASE = ("ask/ask", "ask/audit", "inspect/attribution", "inspect/facts", "inspect/refinement", "review/cases")
@@ -55,9 +55,9 @@ def test_the_tree_says_verdicts_in_the_words_of_the_sentences():
     assert {fact["own"] for fact in drawn} == {""}
 
 
-def test_a_sentence_that_a_source_has_word_for_word_is_not_called_unsure_in_the_tree():
+def test_a_sentence_that_a_source_has_word_for_word_is_borne_out_in_the_tree():
     answer = "The bridge opened in 1934."
-    drawn = drawn_facts(checked(answer, doubted_record(answer)), review_of(()))
+    drawn = drawn_facts(checked(answer, are(answer, tools=Tools(AlwaysContradicting()))), review_of(()))
     (fact,) = drawn["facts"]
     assert (fact["word"], fact["kind"], fact["sure"]) == ("borne out", "good", "word for word")
     assert drawn["attention_title"] == "Needs attention (0 of 1)"

@@ -10,6 +10,9 @@ supportive verdict under 0.85 is unsure, and remains supportive, if the fact nam
 passage has no word near in meaning to it.
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
+word_for_word: a passage that says the fact in its own words bears it out, even if the verifier is in doubt: the
+answer's whole sentence is one of the passage's, or the fact's words are in one in the same order (english/stated.py).
+Words decide then; the ruling says so and has no probabilities.
 Each can be switched off; `python -m bench.guards` measures what each is worth.
 """
 
@@ -22,7 +25,9 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from engine.core.settings import Verification
+from engine.core.text import sentences
 from engine.english.parser import common_nouns
+from engine.english.stated import states
 from engine.english.words import WHAT, WHO
 from engine.methods.are.anchor import SPEAKS, Anchor
 from engine.methods.are.event_order import against
@@ -33,6 +38,7 @@ from engine.methods.are.values import Evidence, Ruling
 from engine.models.alignment import stem
 from engine.models.protocols import Embedder
 
+COPIED = "word for word in the source"
 SURELY = 0.6  # share from which another number or name in place of a lacking one contradicts the fact
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
@@ -59,6 +65,22 @@ def guarded(
     if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
         return _lowered(ruling, "no sentence of the passage contains enough of the fact")
     return ruling
+
+
+def word_for_word(ruling: Ruling, fact: str, said: str, evidence: str, anchor: Anchor) -> Ruling:
+    """The ruling, or a supportive one where it is in doubt and the evidence has the words.
+
+    `said` is the answer's sentence; the ruling's window becomes the passage's sentence.
+    """
+    if ruling.verdict == "supportive" and not ruling.unsure:
+        return ruling
+    wanted, near = " ".join(said.split()), (anchor.start, anchor.end)
+    whole = (span for span in sentences(evidence) if " ".join(evidence[slice(*span)].split()) == wanted)
+    found = next(whole, near if states(evidence[slice(*near)], fact) else None)
+    if found is None:
+        return ruling
+    note = f"supportive, because the passage says it word for word; else {ruling.note}"
+    return Ruling(verdict="supportive", by=COPIED, note=note, window=found)
 
 
 def speaks(fact: str, sentence: str, anchor: Anchor, settings: Verification) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
+from engine.answer.citations import cited_sentences, style_of, without_markers
 from engine.core.progress import Watch
 from engine.core.settings import Verification
 from engine.methods.are.anchor import Anchor, Others, anchors, others
@@ -20,10 +21,11 @@ from engine.methods.are.anchored_edit import anchored_edit
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.event_order import dated_parts
 from engine.methods.are.evidence import cited_numbers, expand, find_evidence
-from engine.methods.are.guards import doubted, guarded, speaks
+from engine.methods.are.guards import doubted, guarded, speaks, word_for_word
 from engine.methods.are.tools import Task
 from engine.methods.are.values import (
     Check,
+    Clause,
     Decomposition,
     Edit,
     Evidence,
@@ -42,12 +44,14 @@ EDITED_FROM = 2  # passages that ask for an edit from which one is tried
 class _Work:
     """A fact in a round: its place among the records, what is asked and found for it, and the passages to check.
 
-    `near` are the anchors of the passages considered, the best first; `dated` the parts of these that name a day.
+    `said` is the answer's sentence; `near` are the anchors of the passages considered, the best first; `dated` the
+    parts of these that name a day.
     """
 
     place: int
     record: FactRecord
     clause: str
+    said: str
     queries: tuple[str, ...]
     exchange: Exchange | None
     considered: tuple[Evidence, ...] = ()
@@ -72,8 +76,9 @@ def one_round(
     works = []
     for place, record in enumerate(records):
         if _open(record, number, task.settings):
-            clause = found.clauses[record.clause].text
-            works.append(_Work(place, record, clause, *_queries(task, clause, record, number, watch)))
+            clause = found.clauses[record.clause]
+            said = _sentence(task.answer, clause)
+            works.append(_Work(place, record, clause.text, said, *_queries(task, clause.text, record, number, watch)))
     if not works:
         return
     cited = [cited_numbers(task.answer, found.clauses[work.record.clause]) for work in works]
@@ -95,6 +100,12 @@ def one_round(
         )
         records[work.place] = _settled(task, work, iteration, watch)
         yield records[work.place]
+
+
+def _sentence(answer: str, clause: Clause) -> str:
+    """The answer's sentence in which the clause begins, without citation markers."""
+    spans = cited_sentences(answer, style_of(answer))
+    return next((without_markers(answer[a:b]) for a, b in spans if a <= clause.start < b), clause.text)
 
 
 def _open(record: FactRecord, number: int, settings: Verification) -> bool:
@@ -148,6 +159,11 @@ def _checks(
         ]
         read = [(work.fact, work.considered[i]) for work, i in rows]
         own = doubted(own, read, task.sources.embedder, task.settings)
+        if task.settings.word_for_word:
+            own = [
+                word_for_word(ruling, fact, work.said, text, anchor)
+                for ruling, (fact, text), anchor, (work, _) in zip(own, pairs, near, rows, strict=True)
+            ]
     rulings, asked = iter(own), iter(said)
     for work in works:
         checks, exchanges = [], []
@@ -170,7 +186,7 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence]) -> int | N
     def worth(place: int) -> tuple[bool, bool, float, bool, int]:
         ruling = checks[place].ruling
         speaks = ruling.verdict in ("supportive", "editing_required")
-        sure = ruling.scores.get(ruling.verdict, 0.0) if speaks else float(ruling.verdict == "irrelevant")
+        sure = ruling.scores.get(ruling.verdict, 1.0) if speaks else float(ruling.verdict == "irrelevant")
         sure *= considered[checks[place].evidence].relevance
         return speaks, not ruling.lowered, sure, ruling.verdict == "supportive", -place
 

@@ -6,9 +6,10 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from engine.core.settings import Verification
+from engine.english.stated import states
 from engine.methods.are.anchor import anchors, contested
 from engine.methods.are.event_order import against, dated_parts, orders, turned
-from engine.methods.are.guards import doubted, guarded, unheld_nouns
+from engine.methods.are.guards import COPIED, doubted, guarded, unheld_nouns, word_for_word
 from engine.methods.are.quantities import quantities
 from engine.methods.are.values import Evidence, Ruling
 
@@ -254,3 +255,59 @@ def test_nothing_is_embedded_where_every_noun_is_held():
     embedder = Meanings("doctor")
     doubts("The physician approved the claim.", embedder=embedder)
     assert embedder.seen == {}
+
+
+PAID = "Account 4471 received EUR 1,240,000 on 8 April from Ardelle Trading of Dubai, quoting an invoice."
+
+
+def by_words(fact: str, text: str, ruling: Ruling = EDITING, said: str = "") -> Ruling:
+    return word_for_word(ruling, fact, said or fact, text, anchors(fact, [case(text)])[0])
+
+
+def test_a_fact_in_a_passages_own_words_is_borne_out_whatever_the_verifier_says():
+    text = f"It rained. {PAID}"
+    ruling = by_words("The account received EUR 1,240,000 from Ardelle Trading", text)
+    assert (ruling.verdict, ruling.by, ruling.scores, ruling.unsure) == ("supportive", COPIED, {}, False)
+    assert text[slice(*ruling.window)] == PAID
+    assert EDITING.note in ruling.note
+
+
+def test_a_verifier_that_is_sure_keeps_its_own_word():
+    assert by_words("The account received EUR 1,240,000", PAID, SUPPORTIVE) is SUPPORTIVE
+    assert by_words("The account received EUR 1,240,000", PAID, replace(SUPPORTIVE, unsure=True)).by == COPIED
+
+
+def test_a_whole_sentence_bears_out_what_was_read_from_it():
+    said = "The bridge, which Lind built, opened in 1934."
+    assert by_words("Lind built the bridge", f"{said} It is red.").verdict == "editing_required"
+    assert by_words("Lind built the bridge", f"{said} It is red.", said=said).by == COPIED
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("The first mill on the river was built in 1803 by Ann Lund.", ["The mill was built by Ann Lund"]),
+        ("Ann built the mill in 1803 and sold it to Bea Holm.", ["Ann built the mill", "Ann sold it to Bea Holm"]),
+    ],
+)
+def test_modifiers_and_other_verbs_of_a_series_may_be_left_out(sentence: str, facts: list[str]):
+    assert all(states(sentence, fact) for fact in facts)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact"),
+    [
+        ("The mill was not sold in 1803.", "The mill was sold in 1803"),
+        ("The mill was nearly sold in 1803.", "The mill was sold in 1803"),
+        ("If it rains, the mill stops at noon.", "The mill stops at noon"),
+        ("Bea denied that Ann sold the mill.", "Ann sold the mill"),
+        ("The mill of Ann Lund was sold by Bea Holm.", "Ann Lund was sold by Bea Holm"),
+        ("The film was directed by Ann Lund and written by Bea Holm.", "The film was directed by Bea Holm"),
+        ("More than 50 people lived there.", "50 people lived there"),
+        ("The rate may rise in May.", "The rate rise in May"),
+        ("He was born in Cork in 1990.", "He was born in Cork"),
+        ("Ann sold the mill to Bea.", "Bea sold the mill to Ann"),
+    ],
+)
+def test_what_takes_something_back_or_belongs_to_another_word_is_not_stated(sentence: str, fact: str):
+    assert not states(sentence, fact)

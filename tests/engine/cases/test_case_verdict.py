@@ -11,9 +11,11 @@ from engine.cases.places import rewrite
 from engine.cases.review import MarkDraft, append, review_of
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Answer, AuditRecord, Case, Stamp
+from engine.methods.are.guards import COPIED
+from engine.methods.are.tools import Tools
 from engine.methods.used_supports import UseAndSupport, UsedSupports
 from engine.workbench import Workbench
-from tests.engine.are.test_are import ANSWER, GIVEN, passage, run
+from tests.engine.are.test_are import ANSWER, GIVEN, AlwaysContradicting, passage, run
 
 
 def checked(answer: str = ANSWER, record=None) -> Case:
@@ -75,10 +77,13 @@ def test_a_verdict_that_the_verifier_is_unsure_of_is_neither_borne_out_nor_contr
     assert stands(checked(answer, doubted_record(answer))) == ["unsure"]
 
 
-def test_a_sentence_that_a_passage_has_word_for_word_is_not_left_unsure():
+def test_a_sentence_that_a_passage_has_word_for_word_is_borne_out_whatever_the_verifier_says():
     answer = "The bridge opened in 1934. [1]"
-    (sentence,) = case_verdict(checked(answer, doubted_record(answer)), review_of(())).sentences
-    assert (sentence.stand, sentence.facts[0].quote.words) == ("borne out", GIVEN[0])
+    record = run(answer, tools=Tools(AlwaysContradicting()))
+    assert record.edits == ()
+    (sentence,) = case_verdict(checked(answer, record), review_of(())).sentences
+    (fact,) = sentence.facts
+    assert (fact.stand, fact.by, fact.probability, fact.quote.words) == ("borne out", COPIED, None, GIVEN[0])
 
 
 def test_a_reviewers_own_verdict_replaces_the_verifiers():
