@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from bench.results import conditions, write_section
 from bench.verifier import drafts
 from engine.core.settings import Verification
+from engine.english.statements import split
 from engine.methods.are.anchor import anchors
 from engine.methods.are.event_order import orders, turned
 from engine.methods.are.guards import doubted, guarded, word_for_word
@@ -33,6 +34,8 @@ from engine.models.protocols import Embedder, Entailment
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
 from training.verifier_calibration import class_f1, macro_f1
+from training.verifier_data import pages_of
+from training.verifier_edits import contradict
 
 Row = dict[str, Any]
 Labelled = tuple[str, Evidence, int]
@@ -113,6 +116,24 @@ def turned_round(data: Path) -> list[Labelled]:
     return pairs
 
 
+def own_facts(data: Path, count: int = 120) -> list[Labelled]:
+    """Facts that the rules read from a sentence of a CLAP NQ passage, against the passage: as they are, and altered.
+
+    Numbers, dates, names and words are altered by code, as for the verifier's training on other passages.
+    """
+    rng = random.Random(1337)
+    if not (data / "clapnq").exists():
+        return []
+    pairs: list[Labelled] = []
+    for page in rng.sample(pages_of(data, ("clapnq",)), count):
+        evidence = _evidence(" ".join(page.sentences), page.title)
+        for fact in split(rng.choice(page.sentences)):
+            pairs.append((fact, evidence, CLASSES.index("supportive")))
+            altered = contradict(fact, rng, list(page.names))
+            pairs += [(altered, evidence, CLASSES.index("editing_required"))] if altered else []
+    return pairs
+
+
 def _rows(path: Path) -> list[dict[str, Any]]:
     return list(map(json.loads, path.open(encoding="utf-8"))) if path.exists() else []
 
@@ -147,6 +168,7 @@ def main() -> None:
         "COVID-Fact": drawn(asked.data / "covidfact" / "verify.jsonl", asked.pairs),
         "HealthVer": drawn(asked.data / "healthver" / "verify.jsonl", asked.pairs),
         "orders, half of them turned round": turned_round(asked.data),
+        "facts of the passages' own sentences, half of them altered": own_facts(asked.data),
         "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }
     verifier, embedder = load_entailment(), load_embedder()

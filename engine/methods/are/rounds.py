@@ -89,14 +89,14 @@ def one_round(
         near = anchors(work.fact, evidence, cited[n])
         chosen = _not_tried(work.record, evidence, near, task.settings)
         works[n] = dataclasses.replace(work, considered=evidence, near=near, chosen=chosen)
-    for done, (work, (checks, said)) in enumerate(zip(works, _checks(task, works, watch), strict=True)):
+    for done, (work, (checks, exchanges)) in enumerate(zip(works, _checks(task, works, watch), strict=True)):
         watch.step("verdicts and edits", done, len(works))
         iteration = Iteration(
             queries=work.queries,
             considered=work.considered,
             checks=checks,
             decided=deciding(checks, work.considered),
-            exchanges=(*([work.exchange] if work.exchange else []), *said),
+            exchanges=(*([work.exchange] if work.exchange else []), *exchanges),
         )
         records[work.place] = _settled(task, work, iteration, watch)
         yield records[work.place]
