@@ -34,10 +34,8 @@ CORPUS = "bench-chemistry"
 ATTRIBUTIONS = (OCCLUSION, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS)
 CONDITIONS = ("A", "B", "D")
 WRITER = "qwen2.5-coder-1.5b"
-# Few random rankings: enough to show, a quarter of the cost. No worked examples before a second pass: with them Qwen's
-# revision answered the question of the example.
 PROBLEM = "q-physics-22"
-SETTINGS = {"faithfulness.rankings": 5, "refinement.demonstrations": 0}
+SETTINGS = {"faithfulness.rankings": 5}  # few random rankings: enough to show, a quarter of the cost
 
 
 def make(bench: Workbench, writer: str) -> Case:

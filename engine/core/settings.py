@@ -158,7 +158,7 @@ class Faithfulness(Value, frozen=True):
 class SecondPass(Value, frozen=True):
     """The second pass: what the conditions share and when they fire; grounded refinement, section 3."""
 
-    demonstrations: Annotated[int, about("Worked examples before A's passages", "examples", ge=0)] = 2
+    demonstrations: Annotated[int, about("Worked examples before A's passages", "examples", ge=0)] = 0
     max_new_tokens: Annotated[
         int, about("Length limit of every condition", "tokens; 0: 512 (ALCE) or 1,024 (GaRAGe)", ge=0)
     ] = 0

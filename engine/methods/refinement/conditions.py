@@ -74,7 +74,7 @@ class Conditions:
 
 
 def baseline(conditions: Conditions) -> tuple[Turn, ...]:
-    """A: one answer to instruction, demonstrations (2-shot), passages and question; no second pass.
+    """A: one answer to instruction, demonstrations (the paper: 2), passages and question; no second pass.
 
     C1 is the same in a random stream of its own (`request.stream`). Greedy decoding draws nothing: there C1 repeats A.
     """

@@ -52,8 +52,7 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     if copied(end):
         return (
             "copied",
-            "The model repeated its instructions or an example instead of answering. A larger model may do better, or "
-            "this one without worked examples (refinement.demonstrations).",
+            "The model repeated its instructions or an example instead of answering. A larger model may do better.",
         )
     if not end.reply.finished:
         return "cut", f"Cut at its limit of {limit} tokens: treat it as incomplete, not as worse."

@@ -13,7 +13,7 @@ from engine.cases.review import MarkDraft
 from engine.cases.store import CaseStore
 from engine.core.errors import Cancelled, InputError
 from engine.core.progress import Watch
-from engine.core.settings import SecondPass, Settings
+from engine.core.settings import Settings
 from engine.core.values import Analysis, Answer, Case, Stamp
 from engine.models.scripted import ScriptedWriter
 from engine.studies.on_case import case_advice, labelled_case, library_quartiles
@@ -21,7 +21,7 @@ from tests.analysing import refined
 from tests.engine.refinement.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
 from tests.tiny import tiny_model
 
-SHORT = Settings(refinement=SecondPass(demonstrations=0))
+SHORT = Settings()
 ANSWER = "Hanna Lind built it in 1874 [cite_1]."
 
 

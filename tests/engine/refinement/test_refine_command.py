@@ -12,7 +12,7 @@ from engine.models.registry import forget_models
 from tests.engine.refinement.refine_cases import QUESTION, TEXTS
 from tests.tiny import save_tiny
 
-SET = ["--set", "refinement.max_new_tokens=4", "--set", "refinement.demonstrations=0"]
+SET = ["--set", "refinement.max_new_tokens=4"]
 
 
 @pytest.fixture(scope="module")

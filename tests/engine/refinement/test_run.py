@@ -43,7 +43,7 @@ NAMES = tuple(VARIANTS)
 PLAIN = ("A", "B", "C1", "C2", "D", "E")
 LONG = tuple(replace(p, text=f"{p.text} It has no more to say. Nobody minds.") for p in passages())
 LABELS = (True, True, False)
-SHORT = Settings(refinement=RefinementSettings(demonstrations=0))  # fits into the tiny model's window
+SHOWN = Settings(refinement=RefinementSettings(demonstrations=2))
 
 
 def asked(model, name):
@@ -68,7 +68,7 @@ def test_a_once_b_once_and_each_condition_its_own_calls():
 
 def test_a_has_two_demonstrations_of_two_passages_and_the_passages_in_order():
     model = writer()
-    value = refine(request(model, variants=("A",)))
+    value = refine(request(model, variants=("A",), settings=SHOWN))
     shots = [s for s in value.variants["A"].turns[0].prompt.segments if s.kind == "demonstration"]
     assert [s.role for s in shots] == ["user", "assistant", "user", "assistant"]
     assert all(s.text.count("Passage ") == 2 for s in shots if s.role == "user")
@@ -80,7 +80,7 @@ def test_a_has_two_demonstrations_of_two_passages_and_the_passages_in_order():
 
 
 def test_b_is_the_prompt_of_a_without_its_passages_and_c1_the_same_prompt():
-    variants = refine(request(variants=PLAIN)).variants
+    variants = refine(request(variants=PLAIN, settings=SHOWN)).variants
     first, memory = variants["A"].turns[0].prompt, variants["B"].turns[0].prompt
     assert memory.segments == tuple(s for s in first.segments if s.kind != "passage")
     assert [s.kind for s in memory.segments].count("demonstration") == 4
@@ -226,19 +226,19 @@ def test_signals_are_taken_of_a():
 
 
 def test_a_writer_without_probabilities_says_what_to_do_and_a_scorer_helps():
-    value = refine(request(labels=LABELS, settings=SHORT))
+    value = refine(request(labels=LABELS, settings=Settings()))
     assert value.signals.s2 is None
     assert "Choose a language model" in value.signals.missing["S2"]
     assert [value.variants[n].outcome for n in ("v2a", "v2b", "v2c")] == ["failed"] * 3
     assert "gradients" in value.variants["v2c"].problem
-    helped = refine(request(writer(), labels=LABELS, settings=SHORT, scorer=tiny_model("llama")), value)
+    helped = refine(request(writer(), labels=LABELS, settings=Settings(), scorer=tiny_model("llama")), value)
     assert [helped.variants[n].outcome for n in ("v2a", "v2b", "v2c")] == ["answered"] * 3
     assert helped.signals.banner.startswith("Written by scripted. Scored by tiny-llama.")
 
 
 def test_v2_asks_for_what_its_name_says():
     model = writer()
-    value = refine(request(model, labels=LABELS, settings=SHORT, scorer=tiny_model("llama")))
+    value = refine(request(model, labels=LABELS, settings=Settings(), scorer=tiny_model("llama")))
     assert value.variants["v2a"].trigger.passages == (3,)
     names = [asked(model, name)[0].rsplit("says about your answer:", 1)[1] for name in ("v2a", "v2b")]
     assert all("[cite_3]" in text and "[cite_2]" not in text for text in names)
@@ -252,14 +252,14 @@ def test_v2_asks_for_what_its_name_says():
 
 def test_a_label_changes_the_trigger_with_no_new_gradient_and_writes_only_what_it_changes():
     tiny = tiny_model("llama")
-    first = refine(request(writer(), labels=(None, None, True), settings=SHORT, scorer=tiny))
+    first = refine(request(writer(), labels=(None, None, True), settings=Settings(), scorer=tiny))
     assert not first.variants["v2c"].triggered
     model = writer()
-    second = refine(request(model, labels=(None, None, False), settings=SHORT, scorer=tiny), first)
+    second = refine(request(model, labels=(None, None, False), settings=Settings(), scorer=tiny), first)
     assert second.variants["v2c"].triggered
     assert second.gradient is first.gradient
     assert [purpose(text) for text in model.prompts] == ["v2a", "v2b", "grounding"]
-    back = refine(request(ScriptedWriter([]), labels=(None, None, True), settings=SHORT, scorer=tiny), second)
+    back = refine(request(ScriptedWriter([]), labels=(None, None, True), settings=Settings(), scorer=tiny), second)
     assert back.variants["v2c"].answer == back.baseline
 
 
@@ -438,11 +438,11 @@ def test_names_are_read_in_any_case_and_order():
 
 
 def test_the_value_survives_json():
-    value = refine(request(labels=LABELS, settings=SHORT, scorer=tiny_model("llama")))
+    value = refine(request(labels=LABELS, settings=Settings(), scorer=tiny_model("llama")))
     again = Refinement.from_dict(msgspec.json.decode(msgspec.json.encode(value.to_dict())))
     assert again == value
     silent = ScriptedWriter([])
-    assert refine(request(silent, labels=LABELS, settings=SHORT, scorer=tiny_model("llama")), again) == value
+    assert refine(request(silent, labels=LABELS, settings=Settings(), scorer=tiny_model("llama")), again) == value
 
 
 def test_all_nine_on_real_weights_with_exactly_the_counted_forwards():
@@ -461,7 +461,7 @@ def test_all_nine_on_real_weights_with_exactly_the_counted_forwards():
 
 
 def test_the_limit_leaves_room_for_every_condition_in_the_window(monkeypatch):
-    tiny, window = tiny_model("llama"), 1400
+    tiny, window = tiny_model("llama"), 900
     monkeypatch.setattr(tiny.module.config, "max_position_embeddings", window)
     shared, notes = conditions_of(request(tiny))
     limit = shared.decoding.max_new_tokens
