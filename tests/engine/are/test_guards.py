@@ -287,6 +287,7 @@ def test_a_whole_sentence_bears_out_what_was_read_from_it():
     ("sentence", "facts"),
     [
         ("The first mill on the river was built in 1803 by Ann Lund.", ["The mill was built by Ann Lund"]),
+        ("The rent is low; the mill is a shared shed.", ["The rent is low", "The mill is a shared shed"]),
         ("Ann built the mill in 1803 and sold it to Bea Holm.", ["Ann built the mill", "Ann sold it to Bea Holm"]),
     ],
 )
