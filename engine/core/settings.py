@@ -204,7 +204,7 @@ class Verification(Value, frozen=True):
     keep: Annotated[int, about("Passages checked per fact and source", "passages", ge=1)] = 3
     max_iterations: Annotated[int, about("Rounds, at most", "rounds", ge=1)] = 3
     demonstrations: Annotated[int, about("Worked examples for a language model", "examples, at most 3", ge=0)] = 3
-    # Our own, beside a verifier: see methods/are/stated.py, guards.py and anchor.py.
+    # Our own, beside a verifier: see methods/are/guards.py and anchor.py.
     word_for_word: Annotated[bool, about("Bear out what a passage says word for word")] = True
     names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
     event_order: Annotated[bool, about("Match the order of events")] = True
