@@ -14,11 +14,12 @@ from typing import Literal
 
 import msgspec
 
-from engine.answer.prompt import REFUSAL
+from engine.answer.prompt import NOTHING_CLOSE, REFUSAL
 from engine.core.text import ANY_CITATION, CITATION, sentences
 from engine.core.values import Answer, Citation
 
 Style = Literal["garage", "alce"]
+_COLON = {style: re.compile(rf":\s*{marker.pattern}", re.IGNORECASE) for style, marker in CITATION.items()}
 
 
 def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple[Citation, ...]:
@@ -74,9 +75,10 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
 def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int], ...]:
     """Sentence spans, each with the markers that follow it: "Ice melts. [cite_1]" is one sentence.
 
-    Sentences are split with the markers blanked; a marker before the first sentence joins that one.
+    Sentences are split with the markers blanked; a marker before the first sentence joins that one. A colon with a
+    marker ends a sentence: what it announces is not quoted.
     """
-    spans = list(sentences(blanked(text, CITATION[style])))
+    spans = list(sentences(blanked(_COLON[style].sub(lambda found: f".{found.group()[1:]}", text), CITATION[style])))
     for marker in CITATION[style].finditer(text):
         before = [i for i, (start, _) in enumerate(spans) if start <= marker.start()]
         index = before[-1] if before else 0
@@ -87,8 +89,9 @@ def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int]
 
 
 def is_refusal(text: str) -> bool:
-    """Whether `text` is the refusal sentence and nothing else, markers, case and full stop aside."""
-    return without_markers(text).strip(" .\"'\n").casefold() == REFUSAL.strip(".").casefold()
+    """Whether `text` is a refusal sentence and nothing else, markers, case and full stop aside."""
+    said = without_markers(text).strip(" .\"'\n").casefold()
+    return said in (refusal.strip(".").casefold() for refusal in (REFUSAL, NOTHING_CLOSE))
 
 
 def annotate(answer: Answer, n_passages: int, style: Style = "garage") -> Answer:

@@ -76,7 +76,8 @@ def remembered_examples(count: int) -> tuple[Segment, ...]:
 
 
 MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}
-REFUSAL = "The passages do not say."
+REFUSAL = "The passages do not say."  # a model's
+NOTHING_CLOSE = "Nothing in the passages is close enough to the question."  # the quoting reader's
 _HERE = "\ue000"
 
 

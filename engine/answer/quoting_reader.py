@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from engine.answer.prompt import NOTHING_CLOSE
 from engine.answer.sentence_scores import Candidate, score_sentences
 from engine.core.settings import Reader
 from engine.core.text import titled
@@ -202,9 +203,6 @@ def _adjoins(line: Sequence[Candidate], there: int, at: int, passages: Sequence[
     """Do two places of the line stand side by side in the document: no passage between them is missing."""
     ordinals = [passages[line[i].number - 1].ordinal for i in (there, at)]
     return abs(ordinals[0] - ordinals[1]) <= 1
-
-
-NOTHING_CLOSE = "Nothing in the passages is close enough to the question."
 
 
 class Reading(Value, frozen=True):

@@ -14,7 +14,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from engine.answer.citations import blanked, cited_sentences, style_of
+from engine.answer.citations import blanked, cited_sentences, is_refusal, style_of
 from engine.core.progress import Watch
 from engine.core.text import ANY_CITATION
 from engine.english.pronouns import Known, resolve
@@ -86,11 +86,13 @@ def decompose(
 
     ARE's ablations. `atomic=False`: each clause is its own one fact. `molecular=False`: each fact is a clause of the
     joined facts, so that an edit no longer comes back to its place in the answer; without both the answer is one fact.
-    `demonstrations`: so many worked examples are shown to the writer.
+    `demonstrations`: so many worked examples are shown to the writer. A refusal has no clause.
     """
     watch = watch or Watch()
     exchanges: list[Exchange] = []
-    spans = _spans(text, writer, demonstrations, exchanges, watch) if molecular or atomic else _whole(text)
+    spans: tuple[Span, ...] = ()
+    if not is_refusal(text):
+        spans = _spans(text, writer, demonstrations, exchanges, watch) if molecular or atomic else _whole(text)
     clauses = [Clause(start=a, end=b, text=text[a:b]) for a, b in spans]
     if not atomic:
         done = [replace(c, facts=(_fact(plain(c.text), c, RULES),)) for c in clauses]

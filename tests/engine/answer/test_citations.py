@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from engine.answer.citations import annotate, cited_sentences, content_token_mask, find_citations, without_markers
-from engine.answer.prompt import REFUSAL
+from engine.answer.prompt import NOTHING_CLOSE, REFUSAL
 from engine.core.values import Answer
 from engine.prompts import fill
 from tests.tiny import tiny_model
@@ -56,6 +56,12 @@ def test_text_without_markers():
         ("Ice melts.[cite_1][cite_2] Water boils.", "garage", ["Ice melts.[cite_1][cite_2]", "Water boils."]),
         ("[1] Ice melts. Water boils.[2, 3]", "alce", ["[1] Ice melts.", "Water boils.[2, 3]"]),
         ("[cite_1]", "garage", []),
+        (
+            "Use an environment: [cite_8] If you trained models, do it again. [cite_9]",
+            "garage",
+            ["Use an environment: [cite_8]", "If you trained models, do it again. [cite_9]"],
+        ),
+        ("It gives: [1] speed. At 10:30 [2] it ends.", "alce", ["It gives: [1] speed.", "At 10:30 [2] it ends."]),
     ],
 )
 def test_a_marker_belongs_to_the_sentence_before_it(text, style, expected):
@@ -66,6 +72,7 @@ def test_a_marker_belongs_to_the_sentence_before_it(text, style, expected):
     ("text", "refused"),
     [
         (REFUSAL, True),
+        (NOTHING_CLOSE, True),
         (f" {REFUSAL.lower().rstrip('.')} [cite_1]\n", True),
         (f"{REFUSAL} But ice melts [cite_1].", False),
         ("", False),

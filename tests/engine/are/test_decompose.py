@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from engine.answer.citations import blanked
+from engine.answer.prompt import NOTHING_CLOSE
 from engine.english import parser
 from engine.english.parser import parse
 from engine.english.pronouns import Known, resolve
@@ -365,3 +366,8 @@ def test_the_parts_of_a_passive_series_share_its_subject():
 
 def test_half_a_character_does_no_harm():
     assert split("The film won \ud800 in 1999; it opened in May.") == ["The film won \ud800 in 1999; it opened in May"]
+
+
+@pytest.mark.parametrize("text", ["The passages do not say. [cite_1]", NOTHING_CLOSE])
+def test_a_refusal_claims_nothing(text):
+    assert decompose(text).clauses == ()
