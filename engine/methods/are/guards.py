@@ -10,9 +10,9 @@ supportive verdict under 0.85 is unsure, and remains supportive, if the fact nam
 passage has no word near in meaning to it.
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
-word_for_word: a passage that says the fact in its own words bears it out, even if the verifier is in doubt: the
-answer's whole sentence is one of the passage's, or the fact's words are in one in the same order (english/stated.py).
-Words decide then; the ruling says so and has no probabilities.
+word_for_word: a passage that says the fact in its own words bears it out, whatever the verifier says: the answer's
+whole sentence is one of the passage's, or the fact's words are in one in the same order (english/stated.py). Words
+decide then; the ruling says so and has no probabilities.
 Each can be switched off; `python -m bench.guards` measures what each is worth.
 """
 
@@ -39,6 +39,7 @@ from engine.models.alignment import stem
 from engine.models.protocols import Embedder
 
 COPIED = "word for word in the source"
+ALL = 0.99  # share of the fact's words from which all are held: a parse is dear
 SURELY = 0.6  # share from which another number or name in place of a lacking one contradicts the fact
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
@@ -68,15 +69,15 @@ def guarded(
 
 
 def word_for_word(ruling: Ruling, fact: str, said: str, evidence: str, anchor: Anchor) -> Ruling:
-    """The ruling, or a supportive one where it is in doubt and the evidence has the words.
+    """The ruling, or a supportive one where the evidence has the words.
 
     `said` is the answer's sentence; the ruling's window becomes the passage's sentence.
     """
-    if ruling.verdict == "supportive" and not ruling.unsure:
-        return ruling
     wanted, near = " ".join(said.split()), (anchor.start, anchor.end)
     whole = (span for span in sentences(evidence) if " ".join(evidence[slice(*span)].split()) == wanted)
-    found = next(whole, near if states(evidence[slice(*near)], fact) else None)
+    found = next(whole, None)
+    if found is None and anchor.share > ALL and states(evidence[slice(*near)], fact):
+        found = near
     if found is None:
         return ruling
     note = f"supportive, because the passage says it word for word; else {ruling.note}"

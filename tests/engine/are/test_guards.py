@@ -11,7 +11,8 @@ from engine.methods.are.anchor import anchors, contested
 from engine.methods.are.event_order import against, dated_parts, orders, turned
 from engine.methods.are.guards import COPIED, doubted, guarded, unheld_nouns, word_for_word
 from engine.methods.are.quantities import quantities
-from engine.methods.are.values import Evidence, Ruling
+from engine.methods.are.rounds import deciding
+from engine.methods.are.values import Check, Evidence, Ruling
 
 ON = Verification()
 SUPPORTIVE = Ruling(verdict="supportive", by="v", note="supportive by v")
@@ -272,9 +273,11 @@ def test_a_fact_in_a_passages_own_words_is_borne_out_whatever_the_verifier_says(
     assert EDITING.note in ruling.note
 
 
-def test_a_verifier_that_is_sure_keeps_its_own_word():
-    assert by_words("The account received EUR 1,240,000", PAID, SUPPORTIVE) is SUPPORTIVE
-    assert by_words("The account received EUR 1,240,000", PAID, replace(SUPPORTIVE, unsure=True)).by == COPIED
+def test_a_passage_that_says_the_fact_decides_over_others_that_seem_to_contradict_it():
+    said = by_words("The account received EUR 1,240,000", PAID, SUPPORTIVE)
+    against = replace(EDITING, scores={"supportive": 0.1, "editing_required": 0.9, "irrelevant": 0.0})
+    checks = [Check(evidence=0, ruling=against), Check(evidence=1, ruling=said)]
+    assert deciding(checks, [case("It left."), case(PAID, 2)]) == 1
 
 
 def test_a_whole_sentence_bears_out_what_was_read_from_it():
