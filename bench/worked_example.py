@@ -1,11 +1,11 @@
 """Make the bundled worked example, one case with every analysis but the steps, and the solved example, a run of RAISE.
 
-    GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example [--writer qwen2.5-coder-1.5b] [--solved]
+    GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example [--writer qwen2.5-coder-1.5b] [--solved | --checked]
 
 writes them again (after a change of the bundled models). The reader quotes the answer and the embedded model scores it.
-`--writer` writes the second passes and solves the problem (`--solved`: this alone). Qwen was given two problems and
-solved one, which is the one here. Each number carries the stamp of its run, and replay scores it again as in any other
-case.
+`--writer` writes the second passes and solves the problem (`--solved`: this alone). `--checked` checks the worked
+example again and leaves the rest (after a change of the verifier). Qwen was given two problems and solved one, which is
+the one here. Each number carries the stamp of its run, and replay scores it again as in any other case.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, STE
 from engine.analyses.refinement import RefinementOptions
 from engine.analyses.steps import StepsOptions, new_case
 from engine.analyses.token_map import MapRows, TokenMap
-from engine.cases.bundled import EXAMPLE, SOLVED, file_of
+from engine.cases.bundled import EXAMPLE, SOLVED, file_of, take_in
 from engine.cases.case_file import write_case_file
 from engine.core.files import now
 from engine.core.settings import Settings
@@ -48,6 +48,18 @@ def make(bench: Workbench, writer: str) -> Case:
     wanted = RefinementOptions(model=writer, variants=CONDITIONS, gate="always", use_answer=True, scorer=scorer)
     bench.analyse(EXAMPLE, REFINEMENT, wanted)
     return bench.cases.update(EXAMPLE, lambda saved: replace(saved, tags=("worked example",)))
+
+
+def check(bench: Workbench) -> Case:
+    """The worked example as it is, with what the verifier says made anew."""
+    take_in(bench.cases)
+    again = (USED_SUPPORTS, FACTS)
+    bench.cases.update(
+        EXAMPLE, lambda saved: replace(saved, analyses=tuple(a for a in saved.analyses if a.kind not in again))
+    )
+    for kind in again:
+        bench.analyse(EXAMPLE, kind)
+    return bench.cases.load(EXAMPLE)
 
 
 def draw_map(bench: Workbench) -> None:
@@ -82,9 +94,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writer", default=WRITER)
     parser.add_argument("--solved", action="store_true", help="the solved example alone")
+    parser.add_argument("--checked", action="store_true", help="check the worked example again, and nothing else")
     asked = parser.parse_args()
     bench = Workbench(Settings().with_values(SETTINGS))
     bench.prepare_first()
+    if asked.checked:
+        write(bench, check(bench))
+        return
     if not asked.solved:
         write(bench, make(bench, asked.writer))
     bench.prepare_rest()
