@@ -171,7 +171,7 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
 def test_search_takes_settings(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
     pools = []
-    monkeypatch.setattr("engine.workbench.load_reranker", lambda name: None)
+    monkeypatch.setattr("engine.workbench.Workbench.reranker", None)
     monkeypatch.setattr("engine.commands.corpora.rerank_hits", lambda text, hits, _: pools.append(len(hits)) or hits)
     path = tmp_path / "kilns.jsonl"
     path.write_text("\n".join(json.dumps({"_id": f"k{i}", "text": f"Kiln {i} is green."}) for i in range(6)))
