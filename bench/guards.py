@@ -3,8 +3,9 @@
 Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence per claim, under its
 page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; HealthVer (DIR/healthver); claims of
 four sets that say an order of events, as they are and turned round; sentences of the bank investigation's drafts
-against the passages they cite. The embedded verifier judges each pair once.
-Then `guarded` and `doubted` run with all guards, with each switched off in turn, and with none. The seed is fixed.
+against the passages they cite; facts that the rules read from a sentence of a CLAP NQ passage, and the same altered.
+The embedded verifier judges each pair once. Then the guards run: all of them, all but each in turn, and none. The seed
+is fixed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Does an answer stand: a verdict on each fact and sentence, the best evidence, and the counts of a whole case.
 
-A sentence is as good as its worst fact; one that a passage has word for word is not left unsure. Facts are those of
-the last check of the answer (ARE, 4); a reviewer's own verdict on a fact replaces the verifier's, and so does an
-accepted edit. Nothing is computed by a model here.
+A sentence is as good as its worst fact. Facts are those of the last check of the answer (ARE, 4); a reviewer's own
+verdict on a fact replaces the verifier's, and so does an accepted edit. Nothing is computed by a model here.
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ def save_json(path: Path, value: Any, what: str) -> None:
 
 
 def read_json(path: Path, kind: type[T], absent: T, what: str, so: str) -> tuple[T, str]:
-    """A value of the data folder, and an empty text; `absent` where there is no file.
+    """Read a file of the data folder: its value and an empty text, or `absent` if the file is missing.
 
-    `absent`, too, where the file is damaged, and the text says that `what` cannot be read, and `so`.
+    For a damaged file `absent` comes with a text: `what` cannot be read, and `so`.
     """
     try:
         return decoded(path.read_bytes(), kind), ""

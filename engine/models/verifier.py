@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -220,7 +221,7 @@ class Calibration(Value, frozen=True):
         return softmax(logits * np.asarray(self.scale, np.float32) + np.asarray(self.bias, np.float32))
 
 
-class CalibratedVerifier(WindowedVerifier):
+class CalibratedVerifier(WindowedVerifier, ABC):
     """A trained verifier of ours: `_forward` gives the logits of one batch of pairs."""
 
     def __init__(
@@ -241,8 +242,9 @@ class CalibratedVerifier(WindowedVerifier):
     def _read(self, pairs: Pairs) -> Floats:
         return self.calibration.probabilities(self._forward(pairs))
 
+    @abstractmethod
     def _forward(self, pairs: Pairs) -> Floats:
-        raise NotImplementedError
+        """Logits of one batch of pairs, shape (pairs, 3)."""
 
 
 class EmbeddedVerifier(CalibratedVerifier):
