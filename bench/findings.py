@@ -73,10 +73,12 @@ def chunks(name: str, model: str, n: int, tokens: int) -> Planned:
     )
 
 
-def refinement(name: str, data: str, model: str, n: int, judge: str = "", demonstrations: int = 2) -> Planned:
-    """Every condition with one seed; every second pass runs."""
+def refinement(
+    name: str, data: str, model: str, n: int, judge: str = "", demonstrations: int = 2, conditions: tuple[str, ...] = ()
+) -> Planned:
+    """Every condition, or those named, with one seed; every second pass runs."""
     settings = {"refinement": {"max_new_tokens": 96, "demonstrations": demonstrations}}
-    options = {"pairs": ["D-A", "E-A", "v2c-A"]}
+    options = {"pairs": ["D-A", "E-A", "v2c-A"]} | ({"conditions": list(conditions)} if conditions else {})
     return Planned(
         f"refinement-{name}", "refinement", data, model, n, {"judge": judge, "settings": settings, "options": options}
     )
@@ -138,6 +140,7 @@ RUNS = (
     are("are-judge", DRAFTS, CAPABLE, 0, ["judge"], ["are"]),
     are("are-decomposer", DRAFTS, CAPABLE, 0, ["decomposer"], ["are"]),
     refinement("zero-shot-small", HOTPOT, SMALL, 0, demonstrations=0),
+    refinement("zero-shot-capable", HOTPOT_SHORT, CAPABLE, 50, demonstrations=0, conditions=("A", "B", "C1", "D", "E")),
     refinement("bank-capable", "bank-investigation", CAPABLE, 0, judge=CAPABLE),
     chunks("capable", CAPABLE, 0, 192),
 )
