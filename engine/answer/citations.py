@@ -20,6 +20,11 @@ from engine.core.values import Answer, Citation
 
 Style = Literal["garage", "alce"]
 _COLON = {style: re.compile(rf":\s*{marker.pattern}", re.IGNORECASE) for style, marker in CITATION.items()}
+# The last marker of a line that has no end mark: a row of a table, a line of code.
+_LINE = {
+    style: re.compile(rf"(?<![\s.!?…\"'”’»)\]}}])\s*{marker.pattern}(?=\s*\n)", re.IGNORECASE)
+    for style, marker in CITATION.items()
+}
 
 
 def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple[Citation, ...]:
@@ -76,9 +81,11 @@ def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int]
     """Sentence spans, each with the markers that follow it: "Ice melts. [cite_1]" is one sentence.
 
     Sentences are split with the markers blanked; a marker before the first sentence joins that one. A colon with a
-    marker ends a sentence: what it announces is not quoted.
+    marker ends a sentence, what it announces is not quoted; so does a marker at the end of a line.
     """
-    spans = list(sentences(blanked(_COLON[style].sub(lambda found: f".{found.group()[1:]}", text), CITATION[style])))
+    ended = _LINE[style].sub(lambda found: " " * (len(found.group()) - 1) + "。", text)
+    ended = _COLON[style].sub(lambda found: f".{found.group()[1:]}", ended)
+    spans = list(sentences(blanked(ended, CITATION[style])))
     for marker in CITATION[style].finditer(text):
         before = [i for i, (start, _) in enumerate(spans) if start <= marker.start()]
         index = before[-1] if before else 0

@@ -19,18 +19,20 @@ import msgspec
 from msgspec.structs import replace
 
 from engine.answer.prompt import NOTHING_CLOSE
-from engine.answer.sentence_scores import Candidate, score_sentences
+from engine.answer.sentence_scores import LIST_ITEM, Candidate, is_line, score_sentences
 from engine.core.settings import Reader
-from engine.core.text import titled
+from engine.core.text import BETWEEN_CELLS, titled
 from engine.core.values import Answer, Citation, Passage, Value
 from engine.models.protocols import Can, Embedder
 
 # How much is quoted. *short*: the best sentence and others within `NEAR` of it, a margin chosen on XQuAD so that a
 # second one is quoted only where the scores leave doubt. *explain*: the closest section, and one more if nearly as
-# close; without headings a run of sentences. *steps*: up to four sections, chosen on the sample procedures.
+# close; without headings a run of sentences. *steps*: up to four sections, chosen on the sample procedures. To all of
+# them comes what a quoted line introduces with a colon, and the first row of a table of which a row is quoted.
 
 Depth = Literal["short", "explain", "steps"]
 NEAR = 0.2  # score under the best at which a further sentence is still quoted
+_INTRODUCED = 8  # lines of a list, a table or code that a line with a colon brings along, at most
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,54 @@ def choose(candidates: Sequence[Candidate], passages: Sequence[Passage], depth: 
         return in_document_order([c for c in best if c.score >= best[0].score - NEAR], passages)
     line = _document_line(candidates, max(usable, key=lambda c: c.score), passages)
     return _sections(line, passages, _AMOUNTS[depth]) or _run(line, passages, _AMOUNTS[depth])
+
+
+def whole(picked: Sequence[Candidate], candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
+    """`picked` with what its lines introduce, and rows with the names of their columns, in their order."""
+    places = {(c.number, c.start): place for place, c in enumerate(candidates)}
+    result: dict[int, Candidate] = {}
+    for candidate in picked:
+        place = places[candidate.number, candidate.start]
+        for n in (*_table_head(place, candidates, passages), place, *_introduced(place, candidates, passages)):
+            result.setdefault(n, candidates[n])
+    return list(result.values())
+
+
+def _table_head(place: int, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[int]:
+    """The place of the first row of the table that the candidate is a further row of; of another line none."""
+    first = place
+    while first and _is_row(candidates[first], passages) and _follows(first, candidates, passages):
+        if not _is_row(candidates[first - 1], passages):
+            break
+        first -= 1
+    return [first] if first < place else []
+
+
+def _introduced(place: int, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[int]:
+    """The places of the lines that a line with a colon at its end, or the first row of a table, stands before."""
+    first_row = _is_row(candidates[place], passages) and not _table_head(place, candidates, passages)
+    if not first_row and not sentence_text(candidates[place], passages).endswith(":"):
+        return []
+    found: list[int] = []
+    for n in range(place + 1, min(place + 1 + _INTRODUCED, len(candidates))):
+        if candidates[n].number != candidates[place].number or (found and not _follows(n, candidates, passages)):
+            break
+        found.append(n)
+    return found
+
+
+def _is_row(candidate: Candidate, passages: Sequence[Passage]) -> bool:
+    return BETWEEN_CELLS in sentence_text(candidate, passages)
+
+
+def _follows(place: int, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> bool:
+    """Is the line the next one of a list, a table or a piece of code, of which the line before is one."""
+    before, here = candidates[place - 1], candidates[place]
+    if before.number != here.number:
+        return False
+    gap = passages[here.number - 1].text[before.end : here.start]
+    both = all(LIST_ITEM.match(sentence_text(c, passages)) for c in (before, here))
+    return gap.count("\n") == 1 or ("\n" in gap and both)
 
 
 def in_document_order(picked: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
@@ -243,7 +293,8 @@ class QuotingReader:
         depth = depth_of(question)
         closest = max((c.closeness for c in candidates if not c.heading), default=0.0)
         refused = closest < self._settings.close_enough
-        picked = [] if refused else choose(candidates, passages, depth, self._settings.sentences)
+        chosen = [] if refused else choose(candidates, passages, depth, self._settings.sentences)
+        picked = whole(chosen, candidates, passages)
         marked = tuple(msgspec.structs.replace(c, chosen=c in picked) for c in candidates)
         return Reading(
             answer=quote(picked, passages)
@@ -260,16 +311,19 @@ class QuotingReader:
 def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
     """The answer that quotes `picked` in the order given, each followed by " [cite_N]"; a sentence spans both.
 
-    Line breaks of the page are spaces in the answer; `quotes` point to the words as they are in the passage.
+    Line breaks inside a sentence are spaces in the answer; a list item, a row or another line that is no sentence has
+    a line of its own. `quotes` point to the words as they are in the passage.
     """
-    text = ""
+    text, after_line = "", False
     spans: list[tuple[int, int]] = []
     citations: list[Citation] = []
     quotes: list[tuple[int, int, int, int]] = []
     for index, candidate in enumerate(picked):
-        start = len(text) + bool(text)
-        marker = f"[cite_{candidate.number}]"
-        text += " " * bool(text) + f"{' '.join(sentence_text(candidate, passages).split())} {marker}"
+        line = " ".join(sentence_text(candidate, passages).split())
+        marker, alone = f"[cite_{candidate.number}]", is_line(line)
+        gap = "" if not text else "\n" if alone or after_line else " "
+        start, after_line = len(text) + len(gap), alone
+        text += f"{gap}{line} {marker}"
         citations.append(Citation(start=len(text) - len(marker), end=len(text), number=candidate.number, valid=True))
         spans.append((start, len(text)))
         quotes.append((index, candidate.number, candidate.start, candidate.end))

@@ -17,7 +17,7 @@ from engine.core.values import Passage, Value
 from engine.models.protocols import Embedder
 
 WEIGHTS = {
-    "cosine": 1.0,  # question to the sentence with its document's title in front
+    "cosine": 1.0,  # question to the sentence with its document's title in front; a row with its columns' names
     "words": 0.5,  # share of the question's content words, rare ones weighing more, that the sentence has
     "context": 0.6,  # the same with the sentence before, the title and the heading above
     "passage": 1.0,  # the passage's own closeness less that of the closest passage, 0 or below
@@ -80,6 +80,7 @@ class _Sentence:
     text: str
     stems: frozenset[str]
     heading: bool
+    named: str  # what is embedded: the text, for a row of a table each cell with the name of its column
 
 
 def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedder) -> tuple[Candidate, ...]:
@@ -88,7 +89,7 @@ def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedd
     if not found:
         return ()
     weights = word_weights(question, [s.stems for s in found])
-    vectors = embedder.embed([question, *(titled(passages[s.number - 1].title, s.text) for s in found)])
+    vectors = embedder.embed([question, *(titled(passages[s.number - 1].title, s.named) for s in found)])
     cosines = [float(c) for c in vectors[1:] @ vectors[0]]
     close = _passage_closeness(found, passages, weights, cosines)
     around = _contexts(found, passages)
@@ -116,12 +117,29 @@ def answer_cue(question: str, sentence: str) -> float:
 
 def _split(number: int, passage: Passage) -> list[_Sentence]:
     """The sentences of one passage."""
-    found = []
+    found, head = [], ""
     for start, end in sentences(passage.text):
         text = passage.text[start:end]
-        heading = not (_ENDED.search(text) or LIST_ITEM.match(text) or BETWEEN_CELLS in text)
-        found.append(_Sentence(number, start, end, text, frozenset(stems(text)), heading))
+        named = with_columns(text, head) if head else text
+        heading = is_line(text) and not LIST_ITEM.match(text) and BETWEEN_CELLS not in text
+        found.append(_Sentence(number, start, end, text, frozenset(stems(named)), heading, named))
+        head = (head or text) if BETWEEN_CELLS in text else ""
     return found
+
+
+def is_line(text: str) -> bool:
+    """Whether `text` is a line rather than a sentence: a list item, a row of a table, or without an end mark."""
+    return bool(LIST_ITEM.match(text)) or BETWEEN_CELLS in text or not _ENDED.search(text)
+
+
+def with_columns(row: str, head: str) -> str:
+    """A row of a table with the name of its column before each cell; `head` is the table's first row.
+
+    >>> with_columns("Iron | 1538", "Metal | Melts at")
+    'Metal: Iron, Melts at: 1538'
+    """
+    names, cells = (line.split(BETWEEN_CELLS) for line in (head, row))
+    return ", ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=False)) or row
 
 
 def _contexts(found: Sequence[_Sentence], passages: Sequence[Passage]) -> list[set[str]]:

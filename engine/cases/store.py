@@ -222,6 +222,8 @@ class CaseStore:
                 f"the data folder writable or close the other program that uses the library, then try again. Saved "
                 f"cases are intact."
             ) from error
+        except sqlite3.ProgrammingError:  # a fault of the caller's, not of the file
+            raise
         except sqlite3.DatabaseError as error:
             raise StorageError(
                 f"The case library {self.path.name} is damaged ({error}). Move the file elsewhere and import your "

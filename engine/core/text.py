@@ -104,6 +104,8 @@ def _wrapped(line: str, following: str) -> bool:
     here, there = line.strip(), following.strip()
     if not here or not there or _LIST_ITEM.match(following) or there[0] in "|#":
         return False
+    if BETWEEN_CELLS in line or BETWEEN_CELLS in following:
+        return False
     if there[0].islower():
         return here[-1] not in ".!?:" or len(here) >= _WRAPPED_LINE
     return len(here) >= _WRAPPED_LINE and here[-1] != ":"

@@ -36,6 +36,11 @@ def test_sentences_by_hand(parts: list[str]) -> None:
     assert [text[s:e] for s, e in sentences(text)] == parts
 
 
+def test_each_row_of_a_table_is_a_sentence_however_long() -> None:
+    rows = [f"{country} | breakfast is paid in full | dinner is paid up to {n} EUR" for n, country in enumerate("AB")]
+    assert [("\n".join(rows))[a:b] for a, b in sentences("\n".join(rows))] == rows
+
+
 def test_headings_steps_and_wrapped_lines() -> None:
     text = (
         "Synthesis of acetaminophen\n\n1. Dissolve the solid. Keep it hot.\n2. Filter\n- Wash it\n"

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from engine.answer.citations import cited_sentences
 from engine.answer.quoting_reader import NEAR, NOTHING_CLOSE, QuotingReader, depth_of
 from engine.answer.sentence_scores import WEIGHTS, answer_cue, score_sentences
 from engine.core.settings import Chunking, Reader
@@ -54,6 +55,56 @@ def test_a_row_of_a_table_is_quoted_though_it_ends_without_a_mark() -> None:
     answer = reader.read("Which languages does Ada Quill speak?", passages)
     assert answer.text.startswith("name: Ada Quill | role: teacher | languages: Tamil [cite_1]")
     assert "Tuesday | 187" in reader.read("How many visitors came to the pool on Tuesday?", passages).text
+
+
+POLICY = b"""# Travel
+
+The following rules apply to booking:
+
+- Economy class is booked for flights under six hours.
+- Rail is preferred for journeys under 500 km.
+
+## Meals
+
+| Country | Breakfast | Dinner |
+|---|---|---|
+| Germany | 9 EUR | 28 EUR |
+| France | 11 EUR | 32 EUR |
+
+## Portal
+
+Install the portal with pip:
+
+```sh
+pip install portal
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "lines"),
+    [
+        (
+            "Which rules apply to booking?",
+            [
+                "The following rules apply to booking: [cite_1]",
+                "- Economy class is booked for flights under six hours. [cite_1]",
+                "- Rail is preferred for journeys under 500 km. [cite_1]",
+            ],
+        ),
+        (
+            "How much is paid for dinner in Germany?",
+            ["Country | Breakfast | Dinner [cite_1]", "Germany | 9 EUR | 28 EUR [cite_1]"],
+        ),
+        ("How do I install the portal?", ["Install the portal with pip: [cite_1]", "pip install portal [cite_1]"]),
+    ],
+)
+def test_what_a_line_introduces_and_a_table_s_first_row_come_along(question: str, lines: list[str]) -> None:
+    passages = [p for document in load_bytes(POLICY, "policy.md") for p in cut(document, Chunking())]
+    answer = QuotingReader(load_embedder()).read(question, passages)
+    assert answer.text.splitlines() == lines
+    assert [answer.text[start:end] for start, end in answer.sentences] == lines
+    assert answer.sentences == cited_sentences(answer.text)  # as a check of the text alone will read it
 
 
 def test_quotes_are_word_for_word_and_every_offset_fits(reader: QuotingReader) -> None:
