@@ -36,7 +36,11 @@ const card = (passage, open, step, source) => {
   for (const score of passage.scores) meta.append(...meter(score.name, 0, score.share, score.text, "score"));
   meta.append(...meter("place", passage.place[0], passage.place[1], passage.place_text, "place"));
   const text = make("div", "text");
-  for (const piece of passage.pieces) text.append(make(piece.mark ? "mark" : "span", "", piece.text));
+  const first = passage.pieces.findIndex((piece) => piece.mark); // a closed card begins at what is quoted
+  passage.pieces.forEach((piece, i) => {
+    if (i && i === first) text.append(make("span", "gap", "… "));
+    text.append(make(piece.mark ? "mark" : "span", i < first ? "before" : "", piece.text));
+  });
   const more = make("button", "more", "Open in its document");
   more.onclick = () => source(passage.number);
   element.append(head, meta, text, more);

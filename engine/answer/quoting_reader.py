@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from engine.answer.prompt import NOTHING_CLOSE
 from engine.answer.sentence_scores import LIST_ITEM, Candidate, is_line, score_sentences
 from engine.core.settings import Reader
-from engine.core.text import BETWEEN_CELLS, titled
+from engine.core.text import BETWEEN_CELLS, counted, titled
 from engine.core.values import Answer, Citation, Passage, Value
 from engine.models.protocols import Can, Embedder
 
@@ -301,7 +301,7 @@ class QuotingReader:
             if picked
             else Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True),
             candidates=marked,
-            rule=_rule(depth, refused or not picked, len(picked), self._settings),
+            rule=_rule(depth, refused or not picked, len(chosen), len(picked) - len(chosen), self._settings),
             depth=depth,
             closeness=closest,
             threshold=self._settings.close_enough,
@@ -330,16 +330,18 @@ def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
     return Answer(text=text, sentences=tuple(spans), citations=tuple(citations), quotes=tuple(quotes))
 
 
-def _rule(depth: Depth, refused: bool, count: int, settings: Reader) -> str:
+def _rule(depth: Depth, refused: bool, count: int, more: int, settings: Reader) -> str:
     """The rule of choice in words, for the page."""
     if refused:
         return f"No sentence reached the closeness of {settings.close_enough:g}, so nothing was quoted."
+    with_them = f" With them {counted(more, 'line')} of the lists and tables that they belong to." if more else ""
     if depth == "short" and count == 1:
-        return "The best sentence; no other came near its score."
+        return f"The best sentence; no other came near its score.{with_them}"
     if depth == "short":
-        return f"The {count} best sentences, within {NEAR:g} of the best score, in document order."
+        return f"The {count} best sentences, within {NEAR:g} of the best score, in document order.{with_them}"
     asked = "all the steps" if depth == "steps" else "an explanation"
-    return f"The question asks for {asked}: {count} sentences of the closest part of the document, in its order."
+    closest = f"{count} sentences of the closest part of the document, in its order."
+    return f"The question asks for {asked}: {closest}{with_them}"
 
 
 # Best sentences for a small writer: a model of a hundred million parameters seems to answer better from fewer
