@@ -108,6 +108,8 @@ def load_bytes(data: bytes, name: str, *, fields: Fields | None = None) -> list[
 
 def _from_text(text: str, name: str, kind: str, fields: Fields | None) -> list[Document]:
     """The documents of a format that is text."""
+    if kind == "text/plain" and documents.is_markdown(text):
+        kind = "text/markdown"
     match kind:
         case "application/jsonl":
             return records.jsonl_documents(text, name, fields)

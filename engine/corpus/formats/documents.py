@@ -102,6 +102,13 @@ def _guessed(data: bytes, name: str) -> str:
 
 # Markdown by markdown-it-py: headings become sections, numbered steps keep their numbers, HTML inside is left out.
 
+_HEADING_ALONE = re.compile(r"(?:\A|\n[ \t]*\n)#{1,6} \S.*(?=\n[ \t]*\n)")
+
+
+def is_markdown(text: str) -> bool:
+    """Whether plain text is Markdown, as converters of papers save it: two headings, each between blank lines."""
+    return len(_HEADING_ALONE.findall(text.lstrip())) > 1
+
 
 def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
     """Plain text of Markdown `source` and its sections, offsets into that text."""
