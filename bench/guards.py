@@ -26,7 +26,7 @@ from engine.core.settings import Verification
 from engine.english.statements import split
 from engine.methods.are.anchor import anchors
 from engine.methods.are.event_order import orders, turned
-from engine.methods.are.guards import doubted, guarded, word_for_word
+from engine.methods.are.guards import Read, with_guards
 from engine.methods.are.values import Evidence
 from engine.methods.are.verdict import judge
 from engine.models.alignment import clean
@@ -63,18 +63,9 @@ def measured(pairs: Sequence[Labelled], verifier: Entailment, embedder: Embedder
     rulings = judge([(claim, evidence.text) for claim, evidence, _ in pairs], verifier)
     labels = np.array([label for _, _, label in pairs])
     rows = []
+    read = [Read(claim, claim, evidence, anchors(claim, [evidence])[0]) for claim, evidence, _ in pairs]
     for name, settings in SWITCHES.items():
-        near = [anchors(claim, [evidence])[0] for claim, evidence, _ in pairs]
-        kept = [
-            guarded(ruling, claim, evidence.text, anchor, settings)
-            for ruling, (claim, evidence, _), anchor in zip(rulings, pairs, near, strict=True)
-        ]
-        kept = doubted(kept, [(claim, evidence) for claim, evidence, _ in pairs], embedder, settings)
-        if settings.word_for_word:
-            kept = [
-                word_for_word(ruling, claim, claim, evidence.text, anchor)
-                for ruling, (claim, evidence, _), anchor in zip(kept, pairs, near, strict=True)
-            ]
+        kept = with_guards(rulings, read, embedder, settings)
         called = np.array([CLASSES.index(ruling.verdict) for ruling in kept])  # type: ignore[arg-type]
         turned = sum(a.verdict != b.verdict for a, b in zip(kept, rulings, strict=True))
         row: Row = {"guards": name, "macro_f1": round(macro_f1(labels, called), 3)}

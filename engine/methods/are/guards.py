@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -47,13 +48,38 @@ WELL = 0.85  # p(supportive) from which roles are not compared
 SOMEONE = -0.03  # how much nearer a noun is to WHO than to WHAT, at least, to count as a role
 
 
+@dataclass(frozen=True)
+class Read:
+    """A fact with the evidence that a verifier read for it.
+
+    `said` is the answer's sentence; `dated` are the parts of all passages considered that name a day: they tell an
+    order of events where the evidence does not.
+    """
+
+    fact: str
+    said: str
+    evidence: Evidence
+    anchor: Anchor
+    dated: Sequence[str] = ()
+
+
+def with_guards(
+    rulings: Sequence[Ruling], pairs: Sequence[Read], embedder: Embedder, settings: Verification
+) -> list[Ruling]:
+    """A verifier's rulings on pairs as the guards leave them, in order."""
+    each = zip(rulings, pairs, strict=True)
+    found = [guarded(r, p.fact, p.evidence.text, p.anchor, settings, p.dated) for r, p in each]
+    found = doubted(found, [(p.fact, p.evidence) for p in pairs], embedder, settings)
+    if not settings.word_for_word:
+        return found
+    each = zip(found, pairs, strict=True)
+    return [word_for_word(r, p.fact, p.said, p.evidence.text, p.anchor) for r, p in each]
+
+
 def guarded(
     ruling: Ruling, fact: str, evidence: str, anchor: Anchor, settings: Verification, dated: Sequence[str] = ()
 ) -> Ruling:
-    """The ruling of an entailment model on `evidence`, turned where a guard speaks against it.
-
-    `dated` are the parts of all passages considered that name a day: they tell an order where `evidence` does not.
-    """
+    """The ruling of an entailment model on `evidence`, turned where a guard speaks against it (see `Read`)."""
     sentence = evidence[anchor.start : anchor.end]
     if settings.names_and_numbers and anchor.lacking:
         ruling = _lacking(ruling, fact, sentence, anchor)

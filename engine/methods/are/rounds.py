@@ -21,7 +21,7 @@ from engine.methods.are.anchored_edit import anchored_edit
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.event_order import dated_parts
 from engine.methods.are.evidence import cited_numbers, expand, find_evidence
-from engine.methods.are.guards import doubted, guarded, speaks, word_for_word
+from engine.methods.are.guards import Read, speaks, with_guards
 from engine.methods.are.tools import Task
 from engine.methods.are.values import (
     Check,
@@ -151,19 +151,13 @@ def _checks(
             said.append(ask_verdict(fact, text, task.answer, tools.judge, watch, demonstrations=shown))
     own: list[Ruling] = []
     if tools.measured and pairs:
-        near = [{anchor.evidence: anchor for anchor in work.near}[i] for work, i in rows]
-        own = judge(pairs, tools.verifier, watch)
-        own = [
-            guarded(ruling, fact, text, anchor, task.settings, work.dated)
-            for ruling, (fact, text), anchor, (work, _) in zip(own, pairs, near, rows, strict=True)
+        read = [
+            Read(work.fact, work.said, work.considered[i], anchor, work.dated)
+            for work, i in rows
+            for anchor in work.near
+            if anchor.evidence == i
         ]
-        read = [(work.fact, work.considered[i]) for work, i in rows]
-        own = doubted(own, read, task.sources.embedder, task.settings)
-        if task.settings.word_for_word:
-            own = [
-                word_for_word(ruling, fact, work.said, text, anchor)
-                for ruling, (fact, text), anchor, (work, _) in zip(own, pairs, near, rows, strict=True)
-            ]
+        own = with_guards(judge(pairs, tools.verifier, watch), read, task.sources.embedder, task.settings)
     rulings, asked = iter(own), iter(said)
     for work in works:
         checks, exchanges = [], []
