@@ -176,7 +176,9 @@ def revision(sources: Sources, rng: random.Random) -> Example:
     marker = MARKERS["garage"]
     turns = (
         Segment(kind="draft", role="assistant", text=draft),
-        Segment(kind="critique", text=fill("revise_turn", critique=said, marker=marker.format(1))),
+        Segment(
+            kind="critique", text=fill("revise_turn", critique=said, question=question.text, marker=marker.format(1))
+        ),
     )
     number = number_of(question, context)
     asked = build_prompt(question.text, context, Prompting())

@@ -92,11 +92,14 @@ def revise(conditions: Conditions, critique: str) -> Turn:
 
 
 def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
-    """The prompt of the second pass; its passages carry the numbers that they have in A's."""
-    draft, marker = conditions.drafted(), conditions.marker_of(1)
+    """The prompt of the second pass; its passages carry the numbers that they have in A's.
+
+    The question follows the critique once more: without it small writers go on with the critique.
+    """
+    draft, asked = conditions.drafted(), {"question": conditions.question, "marker": conditions.marker_of(1)}
     turns = (
         Segment(kind="draft", role="assistant", text=draft),
-        Segment(kind="critique", text=fill("revise_turn", critique=critique, marker=marker)),
+        Segment(kind="critique", text=fill("revise_turn", critique=critique, **asked)),
     )
     return Prompt(segments=(*conditions.baseline_prompt().segments, *turns))
 

@@ -60,13 +60,13 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
 
 
 def copied(turn: Turn) -> bool:
-    """Whether each sentence of the reply is in the instructions, examples or critique of its prompt and nowhere else.
+    """Whether each sentence of the reply is in the prompt, but neither in a passage nor in the draft.
 
     Words are compared, without citation markers; sentences of one or two words are not counted.
     """
     told, shown = "", ""
     for segment in turn.prompt.segments:
-        if segment.kind in ("passage", "question", "draft"):
+        if segment.kind in ("passage", "draft"):
             shown += _words(segment.text)
         elif segment.kind != "template":
             told += _words(segment.text)
