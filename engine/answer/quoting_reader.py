@@ -85,34 +85,35 @@ def choose(candidates: Sequence[Candidate], passages: Sequence[Passage], depth: 
 
 
 def whole(picked: Sequence[Candidate], candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
-    """`picked` with what its lines introduce, and rows with the names of their columns, in their order."""
-    places = {(c.number, c.start): place for place, c in enumerate(candidates)}
-    result: dict[int, Candidate] = {}
+    """`picked` with what its lines introduce, and rows with the first row of their table, in the order given."""
+    result: dict[tuple[int, int], Candidate] = {}
     for candidate in picked:
-        place = places[candidate.number, candidate.start]
-        for n in (*_table_head(place, candidates, passages), place, *_introduced(place, candidates, passages)):
-            result.setdefault(n, candidates[n])
+        line = _document_line(candidates, candidate, passages)
+        at = line.index(candidate)
+        head = _table_head(line, at, passages)
+        for n in (*([head] if head < at else ()), at, *_introduced(line, at, head, passages)):
+            result.setdefault((line[n].number, line[n].start), line[n])
     return list(result.values())
 
 
-def _table_head(place: int, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[int]:
-    """The place of the first row of the table that the candidate is a further row of; of another line none."""
-    first = place
-    while first and _is_row(candidates[first], passages) and _follows(first, candidates, passages):
-        if not _is_row(candidates[first - 1], passages):
+def _table_head(line: Sequence[Candidate], at: int, passages: Sequence[Passage]) -> int:
+    """The place of the first row of the table that has the row at `at`; `at` itself for another line."""
+    first = at
+    while first and _is_row(line[first], passages) and _is_row(line[first - 1], passages):
+        if not _follows(line, first, passages):
             break
         first -= 1
-    return [first] if first < place else []
+    return first
 
 
-def _introduced(place: int, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[int]:
-    """The places of the lines that a line with a colon at its end, or the first row of a table, stands before."""
-    first_row = _is_row(candidates[place], passages) and not _table_head(place, candidates, passages)
-    if not first_row and not sentence_text(candidates[place], passages).endswith(":"):
+def _introduced(line: Sequence[Candidate], at: int, head: int, passages: Sequence[Passage]) -> list[int]:
+    """The places of the lines after a line that ends with a colon, or after the first row of a table."""
+    first_row = head == at and _is_row(line[at], passages)
+    if not first_row and not sentence_text(line[at], passages).endswith(":"):
         return []
     found: list[int] = []
-    for n in range(place + 1, min(place + 1 + _INTRODUCED, len(candidates))):
-        if candidates[n].number != candidates[place].number or (found and not _follows(n, candidates, passages)):
+    for n in range(at + 1, min(at + 1 + _INTRODUCED, len(line))):
+        if not (_follows(line, n, passages) if found or first_row else _adjoins(line, n, at, passages)):
             break
         found.append(n)
     return found
@@ -122,13 +123,13 @@ def _is_row(candidate: Candidate, passages: Sequence[Passage]) -> bool:
     return BETWEEN_CELLS in sentence_text(candidate, passages)
 
 
-def _follows(place: int, candidates: Sequence[Candidate], passages: Sequence[Passage]) -> bool:
-    """Is the line the next one of a list, a table or a piece of code, of which the line before is one."""
-    before, here = candidates[place - 1], candidates[place]
-    if before.number != here.number:
-        return False
-    gap = passages[here.number - 1].text[before.end : here.start]
+def _follows(line: Sequence[Candidate], at: int, passages: Sequence[Passage]) -> bool:
+    """Is the line the next one of the list, the table or the piece of code that the line before it belongs to."""
+    before, here = line[at - 1], line[at]
     both = all(LIST_ITEM.match(sentence_text(c, passages)) for c in (before, here))
+    if before.number != here.number:  # passages end with lines
+        return _adjoins(line, at, at - 1, passages) and (both or all(_is_row(c, passages) for c in (before, here)))
+    gap = passages[here.number - 1].text[before.end : here.start]
     return gap.count("\n") == 1 or ("\n" in gap and both)
 
 

@@ -107,6 +107,16 @@ def test_what_a_line_introduces_and_a_table_s_first_row_come_along(question: str
     assert answer.sentences == cited_sentences(answer.text)  # as a check of the text alone will read it
 
 
+def test_a_list_is_quoted_across_the_passages_that_it_is_cut_into() -> None:
+    (document,) = load_bytes(POLICY, "policy.md")
+    passages = cut(document, Chunking(words=12))[::-1]  # the order of citations is another
+    answer = QuotingReader(load_embedder()).read("Which rules apply to booking?", passages)
+    items = ["- Economy class is booked for flights under six hours.", "- Rail is preferred for journeys under 500 km."]
+    said = [" ".join(line.split()[:-1]) for line in answer.text.splitlines()]
+    assert said == ["The following rules apply to booking:", *items]
+    assert len({citation.number for citation in answer.citations}) > 1
+
+
 def test_quotes_are_word_for_word_and_every_offset_fits(reader: QuotingReader) -> None:
     passages = passages_of(PROCEDURE, "Gold shines. The crude gold product is weighed.")
     answer = reader.read("How is the crude product dissolved and filtered?", passages)
