@@ -258,14 +258,14 @@ class Workbench:
         """The model that scores: `auto` and `reader` mean the default scorer; raise `CannotDo` for one that cannot."""
         return self.tools.scorer(model)
 
-    def analyse(self, case_id: str, kind: str, options: Value | None = None, watch: Watch | None = None) -> Case:
-        """Run an analysis of the registry on a saved case and keep it there; `options` by default the kind's own.
+    def analyse(self, case: Case | str, kind: str, options: Value | None = None, watch: Watch | None = None) -> Case:
+        """Run an analysis of the registry on a saved case (or the id of one) and keep it there.
 
-        `watch` hears how far it is, what is being written and the case as it grows, and stops it. Raises `InputError`
+        `options` are the kind's own by default. `watch` hears how far it is, what is being written and the case as it grows, and stops it. Raises `InputError`
         for another name, and what the kind raises; what was finished by then is kept (see `engine.analyses.kind`).
         """
-        found = kind_named(kind)
-        return analyse(self.cases, case_id, found, options or options_of(found), self.context(watch))
+        found, name = kind_named(kind), case if isinstance(case, str) else case.id
+        return analyse(self.cases, name, found, options or options_of(found), self.context(watch))
 
     def examine(self, case: Case, kind: str, options: Value | None = None, context: RunContext | None = None) -> Case:
         """As `analyse`, on a case that is in no library: the case with what was found, and nothing is kept."""

@@ -40,7 +40,7 @@ def audited(bench):
 def test_each_level_of_sources_is_an_analysis_of_its_own(bench):
     case_id = audited(bench)
     for method in ("occlusion", "occlusion of chunk sets", "occlusion of sentences"):
-        case = bench.analyse(case_id, method, kind_named(method).options(model="scorer"))
+        case = bench.analyse(bench.cases.load(case_id), method, kind_named(method).options(model="scorer"))
     counts = {analysis.kind: len(analysis.stored()["sources"]) for analysis in case.analyses}
     assert counts == {"occlusion": 3, "occlusion of chunk sets": 3, "occlusion of sentences": 4}
 
