@@ -261,8 +261,9 @@ class Workbench:
     def analyse(self, case: Case | str, kind: str, options: Value | None = None, watch: Watch | None = None) -> Case:
         """Run an analysis of the registry on a saved case (or the id of one) and keep it there.
 
-        `options` are the kind's own by default. `watch` hears how far it is, what is being written and the case as it grows, and stops it. Raises `InputError`
-        for another name, and what the kind raises; what was finished by then is kept (see `engine.analyses.kind`).
+        `options` are the kind's own by default. `watch` hears how far it is, what is being written and the case as it
+        grows, and stops it. Raises `InputError` for another name, and what the kind raises; what was finished by then
+        is kept (see `engine.analyses.kind`).
         """
         found, name = kind_named(kind), case if isinstance(case, str) else case.id
         return analyse(self.cases, name, found, options or options_of(found), self.context(watch))
