@@ -20,9 +20,9 @@ from engine.core.values import Answer, Citation
 
 Style = Literal["garage", "alce"]
 _COLON = {style: re.compile(rf":\s*{marker.pattern}", re.IGNORECASE) for style, marker in CITATION.items()}
-# The last marker of a line that has no end mark: a row of a table, a line of code.
+# The markers at the end of a line that has no end mark: a row of a table, a line of code.
 _LINE = {
-    style: re.compile(rf"(?<![\s.!?…\"'”’»)\]}}])\s*{marker.pattern}(?=\s*\n)", re.IGNORECASE)
+    style: re.compile(rf"(?<![\s.!?…\"'”’»)\]}}])(?:\s*{marker.pattern})+(?=\s*\n)", re.IGNORECASE)
     for style, marker in CITATION.items()
 }
 

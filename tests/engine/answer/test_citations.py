@@ -55,7 +55,11 @@ def test_text_without_markers():
         ("Ice melts. [cite_1] Water boils. [cite_2]", "garage", ["Ice melts. [cite_1]", "Water boils. [cite_2]"]),
         ("Ice melts.[cite_1][cite_2] Water boils.", "garage", ["Ice melts.[cite_1][cite_2]", "Water boils."]),
         ("[1] Ice melts. Water boils.[2, 3]", "alce", ["[1] Ice melts.", "Water boils.[2, 3]"]),
-        ("Metal | Melts [cite_1]\niron | 1538 [cite_1]", "garage", ["Metal | Melts [cite_1]", "iron | 1538 [cite_1]"]),
+        (
+            "Metal | Melts [cite_1][cite_2]\niron | 1538 [cite_1]",
+            "garage",
+            ["Metal | Melts [cite_1][cite_2]", "iron | 1538 [cite_1]"],
+        ),
         ('It "melts". [1]\nIt boils. [2]', "alce", ['It "melts". [1]', "It boils. [2]"]),
         ("[cite_1]", "garage", []),
         (
