@@ -429,7 +429,8 @@ def split_phrases(statement: Statement) -> list[Statement]:
     if verb.pos_ not in ("VERB", "AUX") or _is_negated(verb):
         return [statement]
     beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
-    beside = [c for c in beside if any(c.children)]  # not "within" of a misread "within 30 days after the trip"
+    if not all(any(c.children) for c in beside):  # misread: "within" alone in "within 30 days after the trip"
+        return [statement]
     if beside and beside[0].i == verb.i + 1 and verb.tag_ != "VBN" and beside[0].lower_ in _COMPLETING:
         beside.pop(0)  # "relied on it"
     free = [{t.i for t in c.subtree} for c in beside]

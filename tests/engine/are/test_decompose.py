@@ -248,6 +248,7 @@ def test_two_phrases_are_read_out_of_what_models_write():
         ("Five were made in Cork, for 40 euros.", {"Five were made in Cork", "Five were made for 40 euros"}),
         ("The mill earned most in Cork at the fair.", {"The mill earned most in Cork at the fair"}),
         ("It was made only in Cork in 1932.", {"It was made only in Cork in 1932"}),
+        ("Fill in form E-7 within 30 days after the trip.", {"Fill in form E-7 within 30 days after the trip"}),
         ("Ada met the owner (a clerk).", {"Ada met the owner", "the owner is a clerk"}),
         ("Ada sold the mill (including its yard).", {"Ada sold the mill (including its yard)"}),
         ("You may (if the owner agrees) sell the deed.", {"You may (if the owner agrees) sell the deed"}),
