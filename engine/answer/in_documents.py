@@ -12,8 +12,10 @@ closest sentence alone 0.915 (n = 200 with the gold paragraph and 200 without).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
+from engine.answer.citations import without_markers
 from engine.answer.sentence_scores import Candidate, score_sentences
 from engine.core.settings import Retrieval
 from engine.core.values import Case, Passage
@@ -47,6 +49,14 @@ def together(*probabilities: float) -> float:
     kept = [min(max(p, 1e-4), 1 - 1e-4) for p in probabilities]
     mean = sum(math.log(p / (1 - p)) for p in kept) / len(kept)
     return 1 / (1 + math.exp(-mean))
+
+
+def repeated(case: Case) -> str:
+    """The warning that a writer gave the question back as its answer, as small ones do; empty where it did not."""
+    said, asked = (re.findall(r"\w+", text.lower()) for text in (without_markers(case.answer.text), case.question))
+    if not said or said != asked:
+        return ""
+    return "The answer only repeats the question. Ask again with the quoting reader or a larger model."
 
 
 def doubted(case: Case, settings: Retrieval) -> str:

@@ -6,7 +6,7 @@ from typing import TextIO
 
 import click
 
-from engine.answer.in_documents import doubted
+from engine.answer.in_documents import doubted, repeated
 from engine.commands.shared import (
     Record,
     corpus_option,
@@ -38,7 +38,7 @@ def ask(question: str, corpus: str, method: str, as_json: bool, model: str, benc
     if as_json:
         emit(case.to_dict())
     else:
-        click.echo(_readable(case, doubted(case, bench.settings.retrieval)))
+        click.echo(_readable(case, repeated(case) or doubted(case, bench.settings.retrieval)))
 
 
 def _readable(case: Case, doubt: str) -> str:

@@ -16,6 +16,7 @@ from components.refinement_scores import _fact_row
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.core.errors import Cancelled, CaseNotFound
 from engine.core.files import home
+from engine.core.values import Answer
 from engine.methods.signals import FactKept
 from engine.models.defaults import default_generator
 
@@ -50,6 +51,18 @@ def test_the_question_is_folded_above_a_case_that_was_opened_and_not_on_the_firs
     app.query_params["case"] = EXAMPLE
     app.run()
     assert "Ask another question" in [fold.label for fold in app.expander]
+
+
+def test_an_answer_that_is_the_question_is_told():
+    components.cache.workbench.clear()
+    cases = components.cache.workbench().cases
+    take_in(cases)
+    case = cases.load(EXAMPLE)
+    cases.save(replace(case, id="echo", answer=Answer(text=f"{case.question} [cite_1]"), analyses=()))
+    app = AppTest.from_file(str(ROOT / "pages/ask/ask.py"), default_timeout=60)
+    app.query_params["case"] = "echo"
+    app.run()
+    assert any("only repeats the question" in warning.value for warning in app.warning)
 
 
 def test_conditions_are_offered_to_a_model_and_not_to_whom_an_imported_answer_names():

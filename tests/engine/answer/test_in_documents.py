@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from engine.answer.in_documents import MIDDLE, SLOPE, answered_probability, doubted, probability
+from engine.answer.in_documents import MIDDLE, SLOPE, answered_probability, doubted, probability, repeated
 from engine.answer.sentence_scores import Candidate, score_sentences
 from engine.core.settings import Retrieval
 from engine.core.values import Answer, Case, Passage, Stamp
@@ -45,6 +45,15 @@ def test_only_a_doubt_under_the_setting_is_said(answerable, warned):
     )
     assert bool(doubted(case, Retrieval())) == warned
     assert doubted(case, Retrieval(doubt_under=0.0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "warned"),
+    [("Who built the bridge? [cite_1]", True), ("who built the bridge", True), ("Lind built the bridge.", False)],
+)
+def test_an_answer_that_is_the_question_is_told(said, warned):
+    case = Case(id="c", question="Who built the bridge?", passages=(), answer=Answer(text=said), stamp=Stamp(model="m"))
+    assert bool(repeated(case)) == warned
 
 
 @pytest.mark.parametrize("refused", [False, True])
