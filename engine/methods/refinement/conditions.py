@@ -94,7 +94,7 @@ def revise(conditions: Conditions, critique: str) -> Turn:
 def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
     """The prompt of the second pass; its passages carry the numbers that they have in A's.
 
-    The question follows the critique once more: without it small writers go on with the critique.
+    The question follows the critique once more: without it small writers continue the critique.
     """
     draft, asked = conditions.drafted(), {"question": conditions.question, "marker": conditions.marker_of(1)}
     turns = (
