@@ -94,11 +94,11 @@ def abpc(name: str, data: str, model: str, n: int, steps: int, rankings: int, in
     return Planned(f"abpc-{name}", "abpc", data, model, n, {"settings": settings}, tf32=True)
 
 
-def steps(name: str, model: str, n: int, tokens: int) -> Planned:
-    """RAISE and its baselines on multiple choice."""
+def steps(name: str, model: str, n: int, tokens: int, methods: tuple[str, ...] = ()) -> Planned:
+    """RAISE and its baselines, or the methods named, on multiple choice."""
     settings = {"reasoning": {"k": 5, "max_steps": 4}, "decoding": {"max_new_tokens": tokens}}
-    where = {"kind": "multiple_choice"}
-    return Planned(f"steps-{name}", "step-by-step", "science-primer", model, n, {"where": where, "settings": settings})
+    config = {"where": {"kind": "multiple_choice"}, "settings": settings, "methods": list(methods)}
+    return Planned(f"steps-{name}", "step-by-step", "science-primer", model, n, config)
 
 
 def are(name: str, data: str, model: str, n: int, roles: list[str], methods: list[str], study: str = "are") -> Planned:
@@ -143,6 +143,8 @@ RUNS = (
     refinement("zero-shot-capable", HOTPOT_SHORT, CAPABLE, 50, demonstrations=0, conditions=("A", "B", "C1", "D", "E")),
     refinement("bank-capable", "bank-investigation", CAPABLE, 0, judge=CAPABLE),
     chunks("capable", CAPABLE, 0, 192),
+    steps("few-capable", CAPABLE, 44, 160, ("raise", "cot", "cot-rag")),
+    attr_rag_at_ten("ten-capable", CAPABLE, 128),
 )
 
 
