@@ -56,7 +56,7 @@ class Served:
                 asked = "\n\n".join(message["content"] for message in body["messages"])
                 served.asked.append(asked)
                 if asked.startswith("You answer one step"):
-                    served.permits.acquire(timeout=60)
+                    served.permits.acquire(timeout=300)  # as long as the first card may take
                 said = "".join(f"data: {event}\n\n" for event in events(reply(asked)))
                 self._send("text/event-stream", said.encode())
 
