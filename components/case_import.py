@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import streamlit as st
 
 from components import state
@@ -78,9 +77,9 @@ def _paste() -> list[str]:
         st.error("The sources are empty. Paste the sources, or choose a corpus.")
         return []
     try:
-        case = workbench().audit(AuditRecord(question=question, passages=tuple(texts), answer=answer, model=model))
-        if corpus is not None:
-            workbench().cases.update(case.id, lambda saved: msgspec.structs.replace(saved, corpus=corpus))
+        case = workbench().audit(
+            AuditRecord(question=question, passages=tuple(texts), answer=answer, model=model, corpus=corpus)
+        )
     except GroundworkError as error:
         st.error(plain(str(error)))
         return []

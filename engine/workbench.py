@@ -305,7 +305,9 @@ class Workbench:
     # Answers from elsewhere
 
     def audit(self, record: AuditRecord) -> Case:
-        """Save an answer from elsewhere as a case, with the passages that it was given."""
+        """Save an answer from elsewhere as a case, with its passages and corpus; raise `CorpusNotFound`."""
+        if record.corpus is not None:
+            Collection.open(record.corpus)
         case = imported_case(record)
         self.cases.save(case)
         return case

@@ -64,6 +64,7 @@ def imported_case(record: AuditRecord, labels: Labels | None = None) -> Case:
         answer=annotate(Answer(text=record.answer), len(passages), style_of(record.answer)),
         stamp=stamp,
         created=now(),
+        corpus=record.corpus,
         origin="imported",
         analyses=analyses,
         tags=(labels.source,) if labels else (),

@@ -66,6 +66,8 @@ def _readable(case: Case, doubt: str) -> str:
 def audit(file: TextIO, as_json: bool) -> None:
     """Add answers from other systems to the library: question, passages, answer.
 
+    A line may name a `corpus`: `analyse CASE facts` then searches it too, and `passages` may be empty.
+
     With --json each line has `support`: how far the passages bear out each sentence of the answer, 0 to 1.
 
     Example: python -m engine audit answers.jsonl --json

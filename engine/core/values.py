@@ -386,13 +386,17 @@ class GivenPassage(Value, frozen=True):
 
 
 class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
-    """A question, the passages that were given, and the answer that some system wrote."""
+    """A question, the passages that were given, and the answer that some system wrote.
+
+    `corpus` names a corpus of the library in which the facts check may also search; then `passages` may be empty.
+    """
 
     question: str
     passages: tuple[str | GivenPassage, ...]
     answer: str = ""
     id: str = ""
     model: str = ""
+    corpus: str | None = None
     spans: tuple[tuple[int, int], ...] = ()
 
     def as_passages(self) -> tuple[Passage, ...]:

@@ -65,6 +65,18 @@ def test_audit_saves_good_records_and_leaves_an_error_in_the_place_of_bad_ones()
     assert [row["id"] for row in listed] == [first["case"]]
 
 
+def test_audit_takes_a_corpus_in_place_of_passages(tmp_path):
+    (tmp_path / "rust.md").write_text("Iron rusts in the rain.")
+    run("ingest", str(tmp_path / "rust.md"), "--corpus", "metals")
+    record = {"id": "c", "question": "Does iron rust?", "passages": [], "answer": "Iron rusts in the rain."}
+    result = run("audit", "-", stdin="\n".join(json.dumps(record | {"corpus": name}) for name in ("metals", "none")))
+    kept, refused = lines(result)
+    assert refused["error"]["type"] == "CorpusNotFound"
+    assert Workbench().cases.load(kept["case"]).corpus == "metals"
+    facts = json.loads(run("analyse", kept["case"], "facts").stdout)["result"]["facts"]
+    assert [fact["outcome"] for fact in facts] == ["supported"]
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     """The folder of a tiny model, as `--model` takes it."""
