@@ -72,7 +72,6 @@ class SentenceEmbedder:
         return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimensions)
 
     def _embed(self, texts: Sequence[str], watch: Watch | None, bfloat16: bool) -> Floats:
-        """Unit vectors in batches of similar length, longest first."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), _BATCH):
