@@ -83,7 +83,7 @@ class StoredRows:
 
 
 class _Rest(NamedTuple):
-    """What is stored of a document next to its id and its text."""
+    """A document as it is stored, less its id and its text."""
 
     title: str
     source: str
