@@ -92,11 +92,7 @@ def cosine(first: ArrayLike, second: ArrayLike) -> float:
 
 
 LEXICAL: Mapping[str, Callable[[str, str], float]] = {
-    "jaccard": jaccard,
-    "rouge_1": rouge_1,
-    "rouge_2": rouge_2,
-    "rouge_l": rouge_l,
-    "rouge_lsum": rouge_lsum,
+    measure.__name__: measure for measure in (jaccard, rouge_1, rouge_2, rouge_l, rouge_lsum)
 }
 """Five of the six metrics of Attr-RAG, section IV-B-c; the sixth, `cosine`, needs an embedder."""
 
@@ -145,10 +141,7 @@ def attribution_precision_unpaired(entailed: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class CitedSentence:
-    """A sentence without its citation markers, and the numbers it cites (None for an invalid citation).
-
-    It stands at [start, end) of the answer, markers included.
-    """
+    """A sentence without citation markers, at [start, end) with them; the numbers it cites, None for an invalid one."""
 
     text: str
     numbers: tuple[int | None, ...]

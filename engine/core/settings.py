@@ -350,7 +350,6 @@ _KINDS: dict[type, Kind] = {
 
 
 def _described(stage: str, field: msgspec.inspect.Field) -> Setting:
-    """A field of a stage from its type and its `about`."""
     said: Any = field.type
     kind, optional = said.type, False
     if isinstance(kind, msgspec.inspect.UnionType):

@@ -12,7 +12,7 @@ import hashlib
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import msgspec
 
@@ -35,10 +35,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Check `data` and build the value; raise `RecordError` naming the place that does not fit.
-
-        What is the value already comes back as it is.
-        """
+        """The value of plain data, or the value itself; raise `RecordError` naming the place that does not fit."""
         if type(data) is cls:
             return data
         try:
@@ -61,21 +58,13 @@ def ready(kind: Any) -> None:
         _ready.add(kind)
 
 
-@overload
-def converted(data: Any, kind: type[T], *, strict: bool = True) -> T: ...
-@overload
-def converted(data: Any, kind: Any, *, strict: bool = True) -> Any: ...
-def converted(data: Any, kind: Any, *, strict: bool = True) -> Any:
+def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
     """`data` as a `kind`; raise `msgspec.ValidationError`. Not `strict`: "7" passes for 7."""
     ready(kind)
     return msgspec.convert(data, kind, strict=strict)
 
 
-@overload
-def decoded(data: bytes | str, kind: type[T]) -> T: ...
-@overload
-def decoded(data: bytes | str, kind: Any) -> Any: ...
-def decoded(data: bytes | str, kind: Any) -> Any:
+def decoded(data: bytes | str, kind: type[T]) -> T:
     """JSON as a `kind`; raise `msgspec.DecodeError`, `msgspec.ValidationError` among them."""
     ready(kind)
     return msgspec.json.decode(data, type=kind)
@@ -158,10 +147,7 @@ Kind = Literal["system", "instruction", "demonstration", "passage", "question", 
 
 
 class Segment(Value, frozen=True):
-    """One piece of a prompt, tokenised on its own.
-
-    `number` is the citation number of a passage segment; it stays when other passages are removed.
-    """
+    """One piece of a prompt, tokenised on its own; a passage keeps its citation `number` when others are removed."""
 
     kind: Kind
     text: str
@@ -422,15 +408,11 @@ def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
 
 
 def read_jsonl(lines: Iterable[str]) -> Iterator[Json | RecordError]:
-    """The objects of a JSONL text, in order; a bad line comes out as the error that it is.
-
-    `_id` is read as `id`; a record without either gets its line number.
-    """
+    """The objects of a JSONL text in order, each with an `id` (see `identity`); a bad line as the error that it is."""
     for number, data in numbered_jsonl(lines):
-        if isinstance(data, RecordError):
-            yield data
-            continue
-        yield {**{name: value for name, value in data.items() if name != "_id"}, "id": identity(data, number)}
+        if not isinstance(data, RecordError):
+            data = {name: value for name, value in data.items() if name != "_id"} | {"id": identity(data, number)}
+        yield data
 
 
 def identity(record: Mapping[str, Any], number: int) -> str:

@@ -16,7 +16,7 @@ import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, overload
+from typing import Any, BinaryIO, NamedTuple, overload
 
 import msgspec
 import numpy as np
@@ -37,7 +37,6 @@ CREATE TABLE IF NOT EXISTS documents (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, first INTEGER NOT NULL, spans BLOB, text BLOB, rest BLOB);
 CREATE INDEX IF NOT EXISTS places ON documents (first);
 """
-_Rest = tuple[str, str, str, tuple[DocumentSection, ...], tuple[int, ...]]  # title to pages, less the text
 _LAST = "SELECT first, length(spans) / 8 FROM documents ORDER BY number DESC LIMIT 1"  # their sum is the rows
 _COLUMNS = "SELECT number, id, first, spans, text, rest FROM documents"
 
@@ -83,19 +82,21 @@ class StoredRows:
         return _read(self.ask(f"{_COLUMNS} WHERE first <= ? ORDER BY first DESC, number DESC LIMIT 1", row)[0])
 
 
+class _Rest(NamedTuple):
+    """A document as it is stored, less its id and its text."""
+
+    title: str
+    source: str
+    media_type: str
+    sections: tuple[DocumentSection, ...]
+    pages: tuple[int, ...]
+
+
 def _read(row: tuple[int, str, int, bytes, bytes, bytes]) -> tuple[Document, int, list[Span]]:
     """A document with its first row and the spans of its passages."""
     _, name, first, spans, text, rest = row
-    title, source, media_type, sections, pages = converted(msgspec.msgpack.decode(rest), _Rest)
-    document = Document(
-        id=name,
-        title=title,
-        text=zlib.decompress(text).decode(),
-        source=source,
-        media_type=media_type,
-        sections=sections,
-        pages=pages,
-    )
+    known = converted(msgspec.msgpack.decode(rest), _Rest)
+    document = Document(id=name, text=zlib.decompress(text).decode(), **known._asdict())
     pairs = np.frombuffer(spans, dtype="<u4").reshape(-1, 2).tolist()
     return document, first, [(start, end) for start, end in pairs]
 

@@ -180,11 +180,6 @@ def _stays_inside(path: str) -> bool:
     return bool(parts) and ".." not in parts and not path.startswith("/") and not set(path) & set("\\:")
 
 
-def find_entry(name: str) -> Entry | None:
-    """The entry of that name, None where the catalogue has none."""
-    return next((entry for entry in catalogue() if entry.name == name), None)
-
-
 def names_of_folders() -> dict[Path, str]:
     """The name of each model by its folder; empty where the catalogue is damaged, which must not stop a listing."""
     try:
@@ -195,11 +190,10 @@ def names_of_folders() -> dict[Path, str]:
 
 def entry_of(name: str) -> Entry:
     """The entry of that name; `ModelNotFound` with the names that there are."""
-    entry = find_entry(name)
-    if entry is None:
-        names = ", ".join(entry.name for entry in catalogue())
-        raise ModelNotFound(f"The catalogue has no model {name}. Choose one of {names}.")
-    return entry
+    entries = {entry.name: entry for entry in catalogue()}
+    if name not in entries:
+        raise ModelNotFound(f"The catalogue has no model {name}. Choose one of {', '.join(entries)}.")
+    return entries[name]
 
 
 def installed_folder(name: str, kind: str) -> Path | None:
@@ -207,7 +201,7 @@ def installed_folder(name: str, kind: str) -> Path | None:
 
     Raises `ModelNotFound` with the command that installs it, or where the name is one of another kind.
     """
-    entry = find_entry(name)
+    entry = next((entry for entry in catalogue() if entry.name == name), None)
     if entry is None:
         return None
     if entry.kind != kind:

@@ -38,19 +38,11 @@ class ChatTurn:
     segments: tuple[int, ...]
 
 
-def turns(prompt: Prompt) -> tuple[ChatTurn, ...]:
-    """Neighbouring segments of one role as one message."""
-    groups = groupby(enumerate(prompt.segments), key=lambda item: item[1].role)
-    return tuple(ChatTurn(role=role, segments=tuple(index for index, _ in group)) for role, group in groups)
-
-
-def merge_system(messages: tuple[ChatTurn, ...]) -> tuple[ChatTurn, ...]:
-    """The same messages for a template without a system role: system text joins the turn that follows."""
-    merged = [("user" if turn.role == "system" else turn.role, turn.segments) for turn in messages]
-    return tuple(
-        ChatTurn(role=role, segments=tuple(i for _, segments in group for i in segments))
-        for role, group in groupby(merged, key=lambda item: item[0])
-    )
+def turns(prompt: Prompt, *, system: bool = True) -> tuple[ChatTurn, ...]:
+    """Neighbouring segments of one role as one message; not `system`: system text counts as the user's."""
+    roles = [segment.role if system or segment.role != "system" else "user" for segment in prompt.segments]
+    groups = groupby(range(len(roles)), key=roles.__getitem__)
+    return tuple(ChatTurn(role=role, segments=tuple(group)) for role, group in groups)
 
 
 def chat_pieces(tokenizer: Any, prompt: Prompt) -> tuple[TemplatePiece, ...]:
@@ -63,17 +55,20 @@ def chat_pieces(tokenizer: Any, prompt: Prompt) -> tuple[TemplatePiece, ...]:
         bos = (TemplatePiece(TEMPLATE, tokenizer.bos_token),) if tokenizer.bos_token else ()
         return bos + tuple(_turn_pieces(prompt, range(len(prompt.segments))))
     messages, frame = fitting_turns(tokenizer, prompt)
-    return _interleave(frame, messages, prompt)
+    pieces = [TemplatePiece(TEMPLATE, frame[0])]
+    for turn, after in zip(messages, frame[1:], strict=True):
+        pieces += [*_turn_pieces(prompt, turn.segments), TemplatePiece(TEMPLATE, after)]
+    return tuple(piece for piece in pieces if piece.text)
 
 
 def fitting_turns(tokenizer: Any, prompt: Prompt) -> tuple[tuple[ChatTurn, ...], list[str]]:
     """The messages as the template takes them, system text merged where it must be, and what it writes around them."""
-    asked = turns(prompt)
-    for messages in (asked, merge_system(asked)):
+    for system in (True, False):
+        messages = turns(prompt, system=system)
         frame = render_frame(tokenizer, messages)
         if frame is not None:
             return messages, frame
-    roles = ", ".join(turn.role for turn in asked)
+    roles = ", ".join(turn.role for turn in turns(prompt))
     raise ModelError(
         f"The model's chat template cannot hold messages of the roles {roles}. "
         "Use a model with a standard chat template, or a prompt without demonstrations."
@@ -156,24 +151,19 @@ def check_template(template: str) -> None:
             encoding="utf-8",
             timeout=4 * _SECONDS,
         )
-    except subprocess.TimeoutExpired:
-        reason = "it does not terminate"
-    else:
         if not done.returncode:
             return
-        reason = (
-            "it does not terminate" if done.returncode < 0 else (done.stderr.strip().splitlines() or ["it fails"])[-1]
-        )
+        said = done.stderr.strip().splitlines() or ["it fails"]
+        reason = said[-1] if done.returncode > 0 else "it does not terminate"
+    except subprocess.TimeoutExpired:
+        reason = "it does not terminate"
     raise ModelError(
         f"The model's chat template is not used: {reason[:200]}. Use another model, or another file of this one."
     )
 
 
 def render_frame(tokenizer: Any, messages: tuple[ChatTurn, ...]) -> list[str] | None:
-    """The template's text before, between and after the messages: len(messages) + 1 texts.
-
-    None where the template refuses these roles, drops a message or moves one.
-    """
+    """The template's text around each message, len(messages) + 1 texts; None where it refuses, drops or moves one."""
     from jinja2.exceptions import TemplateError
 
     named = tokenizer.chat_template
@@ -192,14 +182,6 @@ def render_frame(tokenizer: Any, messages: tuple[ChatTurn, ...]) -> list[str] | 
             return None
         frame.append(before)
     return [*frame, text]
-
-
-def _interleave(frame: list[str], messages: tuple[ChatTurn, ...], prompt: Prompt) -> tuple[TemplatePiece, ...]:
-    pieces = [TemplatePiece(TEMPLATE, frame[0])]
-    for turn, after in zip(messages, frame[1:], strict=True):
-        pieces.extend(_turn_pieces(prompt, turn.segments))
-        pieces.append(TemplatePiece(TEMPLATE, after))
-    return tuple(piece for piece in pieces if piece.text)
 
 
 def _turn_pieces(prompt: Prompt, indexes: Sequence[int]) -> Iterator[TemplatePiece]:

@@ -18,19 +18,12 @@ DType = Literal["auto", "float32", "bfloat16"]  # auto: float32 on a processor w
 
 
 class Defaults(Value, frozen=True, forbid_unknown_fields=False):
-    """A model's name per role, and the number format of local models.
-
-    As built in: the quoting reader writes, the embedded model scores, nothing judges.
-    """
+    """A model's name per role, and the number format of local models; the built-in choices if nothing is given."""
 
     writes: str = READER
     scores: str = EMBEDDED
     judges: str = NONE
     dtype: DType = "auto"
-
-    def of(self, role: Role) -> str:
-        """The name for a role."""
-        return {"writes": self.writes, "scores": self.scores, "judges": self.judges}[role]
 
 
 def read_defaults() -> tuple[Defaults, str]:

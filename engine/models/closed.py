@@ -10,6 +10,7 @@ counted, so no option may be the beginning of another. Of options with equal sha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal, TypeGuard
 
 import numpy as np
@@ -79,11 +80,16 @@ def choose_each(
     watch: Watch | None = None,
 ) -> list[Choice]:
     """`choose` for several prompts with the same options; what the prompts begin with is read once."""
-    if not can_score(model):
-        asked = [closed(prompt, options, "reason_first") for prompt in prompts]
-        return [_by_reply(model, prompt, options, parse, decoding, watch) for prompt in asked]
-    asked = [closed(prompt, options) for prompt in prompts]
-    return list(map(_likeliest, asked, probabilities(model, asked, options, watch)))
+    if can_score(model):
+        asked = [closed(prompt, options) for prompt in prompts]
+        return list(map(_likeliest, asked, probabilities(model, asked, options, watch)))
+    require(model, "generate")
+    read, found = parse or partial(parse_option, options=options), []
+    for prompt in prompts:
+        question = closed(prompt, options, "reason_first")
+        reply = model.generate(question, decoding, None, watch).text
+        found.append(Choice(option=read(reply), by="reply", prompt=question, reply=reply))
+    return found
 
 
 def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
@@ -117,8 +123,7 @@ def probabilities(
 
 
 def _likeliest(prompt: Prompt, shares: dict[str, float]) -> Choice:
-    """The option with the largest share, of equal ones the first."""
-    best = max(shares, key=shares.__getitem__)
+    best = max(shares, key=shares.__getitem__)  # of equal ones the first
     return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares)
 
 
@@ -129,12 +134,3 @@ def listed(shares: Mapping[str, float]) -> str:
     'no 75%, yes 25%'
     """
     return ", ".join(f"{option} {share:.0%}" for option, share in sorted(shares.items(), key=lambda item: -item[1]))
-
-
-def _by_reply(
-    model: Writer, prompt: Prompt, options: Sequence[str], parse: Parse | None, decoding: Decoding, watch: Watch | None
-) -> Choice:
-    require(model, "generate")
-    reply = model.generate(prompt, decoding, None, watch).text
-    option = parse(reply) if parse else parse_option(reply, options)
-    return Choice(option=option, by="reply", prompt=prompt, reply=reply)

@@ -26,7 +26,7 @@ class Default(Value, frozen=True):
 def default_for(role: Role) -> Default:
     """The user's choice for a role while it can be used, else the built-in default."""
     stored, problem = read_defaults()
-    name, built_in = stored.of(role), Defaults().of(role)
+    name, built_in = getattr(stored, role), getattr(Defaults(), role)
     if name == built_in or can_fill(name, role):
         return Default(model=name, note=problem)
     return Default(
@@ -68,7 +68,7 @@ def candidates(role: Role) -> list[str]:
         card for card in available_models() if card.name != READER and (card.title or not card.name.startswith(SERVED))
     )
     able = (card.name for card in cards if (card.can_score if role == "scores" else card.can_generate))
-    return list(dict.fromkeys([Defaults().of(role), *able]))
+    return list(dict.fromkeys([getattr(Defaults(), role), *able]))
 
 
 def can_fill(name: str, role: Role) -> bool:

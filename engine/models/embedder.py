@@ -72,7 +72,6 @@ class SentenceEmbedder:
         return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimensions)
 
     def _embed(self, texts: Sequence[str], watch: Watch | None, bfloat16: bool) -> Floats:
-        """Unit vectors in batches of similar length, longest first."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), _BATCH):
@@ -143,15 +142,7 @@ class TwoTowers:
                 f"{passages.dimensions}. Choose two encoders trained together."
             )
         self.name, self.dimensions = name, questions.dimensions
-        self._questions, self._passages = questions, passages
-
-    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
-        """Unit vectors of questions, shape (len(texts), dimensions)."""
-        return self._questions.embed(texts, watch)
-
-    def embed_passages(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
-        """Unit vectors of passages, shape (len(texts), dimensions)."""
-        return self._passages.embed(texts, watch)
+        self.embed, self.embed_passages = questions.embed, passages.embed
 
 
 def embed_passages(embedder: Embedder, texts: Sequence[str], watch: Watch | None = None) -> Floats:
@@ -161,11 +152,7 @@ def embed_passages(embedder: Embedder, texts: Sequence[str], watch: Watch | None
 
 
 class ScriptedEmbedder:
-    """Hashed bag of content words as a unit vector: no weights, the same everywhere; for tests and drills.
-
-    Two texts that share content words are similar, others are not; a text without content words is a fixed
-    vector of its own.
-    """
+    """Hashed bag of content words as a unit vector, the same everywhere; a text without any has a fixed one."""
 
     def __init__(self, dimensions: int = 64, name: str = "scripted-bag-of-words") -> None:
         """`dimensions` buckets; the name is what a collection remembers."""

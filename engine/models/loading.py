@@ -26,12 +26,7 @@ INCIDENTAL = {"_name_or_path", "architectures", "dtype", "transformers_version"}
 
 
 def load_parts(
-    name: str | Path,
-    *,
-    dtype: str = "auto",
-    device: str = "auto",
-    adapter: Path | None = None,
-    watch: Watch | None = None,
+    name: str | Path, dtype: str = "auto", device: str = "auto", adapter: Path | None = None, watch: Watch | None = None
 ) -> tuple[Any, Any]:
     """(module, tokenizer), the module on its device; a .gguf file is converted first where it was not yet.
 
@@ -133,7 +128,6 @@ def pick_dtype(dtype: str, device: str, config: Any) -> torch.dtype:
 
 
 def _explain(source: str, error: Exception, offline: bool) -> ModelError:
-    """The loading error, with the way out."""
     folder = Path(source)
     if is_out_of_memory(error):
         return ModelError(

@@ -140,10 +140,7 @@ def computed_otherwise(model: Any, tokens: int) -> Iterator[Any]:
 
 
 def in_double(model: Any) -> Any | None:
-    """A copy of the model in float64; None without a module, or where the copy has no place.
-
-    Its distance from the model's own numbers is their rounding, whatever processor they come from.
-    """
+    """A copy of the model in float64, to tell the rounding of its numbers; None without a module or room for it."""
     if not hasattr(model, "module"):
         return None
     with model.hold() as module:
@@ -170,7 +167,12 @@ def check_fits(prompt: TokenPrompt, window: int, answer: int, name: str, *, leas
     """
     needed = min(answer, LEAST_ROOM) if least else answer
     if len(prompt.ids) + needed > window:
-        raise too_long(prompt, window, needed, name)
+        gone = passages_to_drop(prompt, window - needed)
+        count = f"The prompt has {len(prompt.ids)} tokens and the answer needs {needed}; {name} accepts {window}."
+        if gone is None:
+            raise PromptTooLong(f"{count} It would not fit even without passages: use a model with a longer window.")
+        words = "passage" if len(gone) == 1 else "passages"
+        raise PromptTooLong(f"{count} It would fit without {words} {', '.join(map(str, gone))}.", passages=gone)
     return min(answer, window - len(prompt.ids))
 
 
@@ -185,16 +187,6 @@ def check_each_fits(prompts: Sequence[TokenPrompt], window: int, answers: Sequen
                 raise
             raise PromptTooLong(f"Prompt {place} of {len(prompts)}: {error}", passages=error.passages) from error
     return limits
-
-
-def too_long(prompt: TokenPrompt, window: int, needed: int, name: str) -> PromptTooLong:
-    """The refusal, with the count and the last passages whose removal would make the prompt fit."""
-    gone = passages_to_drop(prompt, window - needed)
-    count = f"The prompt has {len(prompt.ids)} tokens and the answer needs {needed}; {name} accepts {window}."
-    if gone is None:
-        return PromptTooLong(f"{count} It would not fit even without passages: use a model with a longer window.")
-    words = "passage" if len(gone) == 1 else "passages"
-    return PromptTooLong(f"{count} It would fit without {words} {', '.join(map(str, gone))}.", passages=gone)
 
 
 def passages_to_drop(prompt: TokenPrompt, room: int) -> tuple[int, ...] | None:

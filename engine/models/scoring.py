@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.utils.rnn import pad_sequence
 
 from engine.core.errors import ModelError
 from engine.core.progress import Watch, whole
@@ -56,9 +57,8 @@ def scores_by_batch(
             continue
         scores[batch] = done
         pending = pending[size:]
-        if not pending:
-            watch.report("scoring", len(rows), len(rows))
         yield scores
+    watch.report("scoring", len(rows), len(rows))
 
 
 score_rows = whole(scores_by_batch)
@@ -99,11 +99,8 @@ def score_batch(module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int
     """One forward over right-padded rows + answer; shape (len(rows), len(answer))."""
     device = module.get_input_embeddings().weight.device
     starts = [len(row) - 1 for row in rows]  # the position that predicts answer[0]
-    longest = max(starts) + len(answer)  # the answer's last token predicts nothing that is asked for
-    ids = torch.zeros((len(rows), longest), dtype=torch.long)
-    for i, row in enumerate(rows):
-        full = [*row, *answer[:-1]]
-        ids[i, : len(full)] = torch.tensor(full)
+    # The answer's last token predicts nothing that is asked for.
+    ids = pad_sequence([torch.tensor([*row, *answer[:-1]]) for row in rows], batch_first=True)
     wanted = torch.tensor(starts, device=device)[:, None] + torch.arange(len(answer), device=device)
     logits = answer_logits(module, ids.to(device), wanted)
     return np.array([logprobs_of(answer, own).cpu().numpy() for own in logits], dtype=np.float64)
@@ -119,10 +116,7 @@ def logprobs_of(ids: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
 def continuation_scores(
     module: Any, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[int]]
 ) -> Floats:
-    """log p(continuation | prompt) in nats, shape (len(prompts), len(continuations)).
-
-    With a cache, the tokens that all prompts begin with are read once, and the rest of each prompt once.
-    """
+    """log p(continuation | prompt) in nats, shape (prompts, continuations); a cache lets shared text be read once."""
     shared = min(common_length(prompts[0], prompt[:-1]) for prompt in prompts)
     begun = _ahead(module, prompts[0][:shared], None)[1] if shared and len(prompts) > 1 else None
     found = np.empty((len(prompts), len(continuations)))
@@ -137,10 +131,7 @@ def continuation_scores(
 
 @torch.no_grad()
 def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Tensor) -> tuple[torch.Tensor, Any]:
-    """Float32 logits after the tokens fed, shape (rows, vocabulary), and the cache; None for a model without one.
-
-    `padding` is what the model needs to know of it.
-    """
+    """Float32 logits after the tokens fed, shape (rows, vocabulary), and the cache, None for a model without one."""
     out = module(input_ids=fed, past_key_values=cache, use_cache=True, **last_positions(module, 1), **padding)
     return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
 
@@ -168,17 +159,14 @@ def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int])
 def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor, **given: Any) -> torch.Tensor:
     """Logits at positions `wanted` (rows, tokens) of each row; shape (rows, tokens, vocabulary).
 
-    `given`: the model's further arguments, such as a cache.
-
     The output layer is the dearest of a small model with a large vocabulary, and rows of unequal length need
     different positions: they are picked before it where the architecture lets a hook do so, else after.
     """
     first = int(wanted.min())
     keep = ids.shape[1] - first
     with picked_positions(module, wanted - first, keep):
-        logits: torch.Tensor = module(
-            input_ids=ids, **{"use_cache": False} | given, **last_positions(module, keep)
-        ).logits
+        out = module(input_ids=ids, **{"use_cache": False} | given, **last_positions(module, keep))
+    logits: torch.Tensor = out.logits
     if logits.shape[1] == wanted.shape[1]:
         return logits
     place = (wanted - first + logits.shape[1] - keep).to(logits.device)
@@ -257,10 +245,7 @@ LEAST_SAVING = 0.2  # share of all tokens that must not be read again
 
 
 def shared(rows: Sequence[Sequence[int]]) -> list[int]:
-    """Ids of each row that need not be read again, the first row being the one that is kept.
-
-    A row's last id is always read: the answer's first token is predicted there.
-    """
+    """The number of ids that each row shares with the first; a row's last is always read, to predict the answer."""
     return [0, *(min(common_length(rows[0], row), len(row) - 1) for row in rows[1:])]
 
 
@@ -322,16 +307,18 @@ def scores_from_prefix(
         if found is None:
             return False
         scores[i] = found[0]
-        if i + 1 == len(rows):
-            watch.report("scoring", len(rows), len(rows))
         yield scores
+    watch.report("scoring", len(rows), len(rows))
     return True
 
 
 def read_whole(module: Any, ids: Sequence[int], answer: Sequence[int]) -> tuple[Floats, Any]:
     """Log-probabilities of the answer after `ids`, and the cache; None where it does not keep every position."""
+    from transformers import DynamicCache
+
     scores, cache = _read(module, ids, answer, _empty_cache(module))
-    return scores, cache if _whole(cache, len(ids) + len(answer) - 1) else None
+    layers, length = cache.layers if isinstance(cache, DynamicCache) else [], len(ids) + len(answer) - 1
+    return scores, cache if layers and all(_kept(layer) == length for layer in layers) else None
 
 
 def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) -> tuple[Floats, Any]:
@@ -340,14 +327,6 @@ def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) ->
     out = module(input_ids=row, past_key_values=cache, use_cache=True, **last_positions(module, len(answer)))
     scores = logprobs_of(answer, out.logits[0, -len(answer) :])
     return scores.cpu().numpy(), getattr(out, "past_key_values", None)
-
-
-def _whole(cache: Any, length: int) -> bool:
-    """Whether every layer kept what it read of all positions."""
-    from transformers import DynamicCache
-
-    layers = cache.layers if isinstance(cache, DynamicCache) else []
-    return bool(layers) and all(_kept(layer) == length for layer in layers)
 
 
 def _kept(layer: Any) -> int:

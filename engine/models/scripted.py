@@ -143,9 +143,6 @@ class ScriptedScorer(ScriptedWriter):
 
 
 def reads(numbers: Collection[int], gain: float = 1.0, base: float = -5.0) -> TokenLogprob:
-    """A function for `ScriptedScorer`: `base` nats per token plus `gain` for each of `numbers` that is present.
-
-    `reads({3})` reads passage 3 alone; `reads(())` ignores the passages. Order does not matter to it.
-    """
+    """For `ScriptedScorer`: `base` nats per token plus `gain` for each of the passages `numbers`, in any order."""
     wanted = frozenset(numbers)
     return lambda passages, words, t: base + gain * len(wanted & passages.keys())

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from engine.core.errors import GroundworkError
-from engine.core.files import home, save_json
+from engine.core.files import home, read_json, save_json
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
-from engine.core.values import Prompt, Segment, Value, decoded, sha256
+from engine.core.values import Prompt, Segment, Value, sha256
 from engine.models.chat import as_messages, chat_pieces, fitting_turns
 from engine.models.protocols import LanguageModel, TokenPrompt, Writer
 
@@ -54,10 +53,7 @@ def probe_prompt(count: int = len(TEXTS)) -> Prompt:
 
 
 def self_test(model: Writer, watch: Watch | None = None) -> tuple[SelfTestCheck, ...]:
-    """Every check that applies to what the model can do; a check that raises has failed, with the reason.
-
-    Raises `Cancelled` before the next check where `watch` asks to stop.
-    """
+    """Every check that applies to the model, with the reason where one fails; raise `Cancelled` between two."""
     watch = watch or Watch()
     prompt, planned = probe_prompt(), _planned(model)
     found: list[SelfTestCheck] = []
@@ -87,7 +83,7 @@ def _planned(model: Writer) -> list[tuple[str, Check]]:
 def _not_offered(model: Writer) -> tuple[SelfTestCheck, ...]:
     """An ability that the model does not claim is reported, not failed."""
     words = {"score": "scores of a given text", "gradients": "gradients"}
-    missing = [words[name] for name in words if not getattr(model.can, name)]
+    missing = [word for name, word in words.items() if not getattr(model.can, name)]
     detail = f"{', '.join(missing)}: not offered. {model.can.why_not}".strip()
     return (SelfTestCheck(name="not offered", passed=True, detail=detail),) if missing else ()
 
@@ -240,13 +236,8 @@ def remember(model: Writer, checks: tuple[SelfTestCheck, ...]) -> None:
 
 def remembered(name: str, revision: str, dtype: str) -> tuple[SelfTestCheck, ...] | None:
     """The record of that model, e.g. of a stamp; None where there is none or it cannot be read."""
-    path = _path(name, revision, dtype)
-    if not path.is_file():
-        return None
-    try:
-        return decoded(path.read_bytes(), tuple[SelfTestCheck, ...])
-    except msgspec.MsgspecError:
-        return None  # damaged, or of an older version: it is tested again
+    # One that is damaged, or of an older version, is tested again.
+    return read_json(_path(name, revision, dtype), tuple[SelfTestCheck, ...], None, "The self-test", "")[0]
 
 
 def identity(model: Any) -> tuple[str, str, str]:

@@ -225,10 +225,9 @@ class Budget:
     def call(self) -> None:
         """Count a request that is about to be sent; raise `BudgetSpent` where there is nothing left for it."""
         with self._lock:
-            if self.calls is not None and self.spent.calls >= self.calls:
-                raise BudgetSpent(f"The budget of {self.calls:,} calls is used up. Raise it and resume the run.")
-            if self.tokens is not None and self.spent.tokens >= self.tokens:
-                raise BudgetSpent(f"The budget of {self.tokens:,} tokens is used up. Raise it and resume the run.")
+            for what, limit in (("calls", self.calls), ("tokens", self.tokens)):
+                if limit is not None and getattr(self.spent, what) >= limit:
+                    raise BudgetSpent(f"The budget of {limit:,} {what} is used up. Raise it and resume the run.")
             self._add(Spent(calls=1))
 
     def read(self, tokens: int) -> None:

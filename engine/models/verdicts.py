@@ -42,10 +42,7 @@ EVEN = Thresholds()
 
 
 def windows(evidence: str, words: int = WINDOW_WORDS) -> list[tuple[int, int]]:
-    """Spans of `evidence` that cover it: whole sentences up to `words` words, neighbours sharing a short sentence.
-
-    Always at least one span; a sentence over 110 words is cut.
-    """
+    """One or more spans that cover `evidence`: whole sentences up to `words` words, neighbours sharing a short one."""
     spans = [piece for span in sentences(evidence) for piece in _cut(evidence, *span)]
     sizes = [len(evidence[start:end].split()) for start, end in spans]
     result: list[tuple[int, int]] = []
@@ -63,7 +60,7 @@ def windows(evidence: str, words: int = WINDOW_WORDS) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The span, or pieces of at most 110 words of it, split at blanks."""
+    """The span, or the pieces of one over 110 words, split at blanks."""
     if len(text[start:end].split()) <= _LONG_SENTENCE:
         return [(start, end)]
     blanks = [i for i in range(start, end) if text[i] == " " and text[i - 1] != " "]
@@ -91,14 +88,10 @@ def combine(probabilities: Floats, spans: Sequence[tuple[int, int]], thresholds:
     supportive, editing = float(probabilities[tops[0], 0]), float(probabilities[tops[1], 1])
     verdict = decide(supportive, editing, thresholds)
     at = int(tops[1] if verdict == "editing_required" else tops[0])
-    return Judged(verdict=verdict, scores=_shares(supportive, editing), window=spans[at], windows=len(spans))
-
-
-def _shares(supportive: float, editing: float) -> dict[str, float]:
-    """Three probabilities with sum 1; the two maxima may come from two windows and pass 1 together."""
-    total = max(1.0, supportive + editing)
+    total = max(1.0, supportive + editing)  # maxima of two windows may pass 1 together
     rest = max(0.0, 1.0 - supportive - editing)
-    return {"supportive": supportive / total, "editing_required": editing / total, "irrelevant": rest}
+    scores = {"supportive": supportive / total, "editing_required": editing / total, "irrelevant": rest}
+    return Judged(verdict=verdict, scores=scores, window=spans[at], windows=len(spans))
 
 
 def softmax(logits: Floats) -> Floats:

@@ -227,7 +227,6 @@ class CalibratedVerifier(WindowedVerifier, ABC):
     def __init__(
         self, calibration: Calibration, name: str, batch_size: int = _BATCH, words: int = WINDOW_WORDS
     ) -> None:
-        """Verdicts by the calibration; at most `batch_size` pairs at a time, `words` of a window."""
         super().__init__(self._read, name, calibration.thresholds, batch_size, words)
         self.calibration, self._lock = calibration, threading.Lock()
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, align
@@ -108,21 +109,13 @@ def _types(claim: str, evidence: str, offsets: Any, sides: Any) -> list[int]:
 
 def collate(encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
     """Padded tensors of shape (pairs, longest)."""
-    longest = max(len(ids) for ids, _ in encoded)
-    shape = (len(encoded), longest)
-    ids, mask, types = (torch.zeros(shape, dtype=torch.long) for _ in range(3))
-    for row, (tokens, kinds) in enumerate(encoded):
-        ids[row, : len(tokens)] = torch.tensor(tokens)
-        types[row, : len(tokens)] = torch.tensor(kinds)
-        mask[row, : len(tokens)] = 1
+    rows = [torch.tensor([ids, [1] * len(ids), types]).T for ids, types in encoded]
+    ids, mask, types = pad_sequence(rows, batch_first=True).unbind(-1)
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
 
 
 def base_network(base: str = DEFAULT) -> tuple[EvidenceNetwork, Any]:
-    """The untrained network on an installed embedder, without dropout inside the encoder, and its tokenizer.
-
-    Raises `ModelNotFound` with the command that installs it.
-    """
+    """The untrained network on an embedder, no dropout in the encoder, and its tokenizer; raise `ModelNotFound`."""
     folder = packaged_weights() if base == DEFAULT else installed_folder(base, EMBEDDER)
     if folder is None:
         raise ModelNotFound(f"A verifier cannot use {base}: the model catalogue has no embedder of that name.")

@@ -25,11 +25,6 @@ def template(name: str) -> str:
     return (FOLDER / f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n")
 
 
-def holes(name: str) -> frozenset[str]:
-    """The names of a template's holes."""
-    return frozenset(field for _, field, _, _ in string.Formatter().parse(template(name)) if field)
-
-
 def fill(name: str, **values: str | int) -> str:
     """Fill every hole of a template.
 
@@ -41,8 +36,9 @@ def fill(name: str, **values: str | int) -> str:
 
 def _checked(name: str, values: Mapping[str, str | int]) -> str:
     """The text of a template that has just these holes."""
-    if holes(name) != values.keys():
-        raise KeyError(f"template {name} has the holes {sorted(holes(name))}, given {sorted(values)}")
+    holes = {field for _, field, _, _ in string.Formatter().parse(template(name)) if field}
+    if holes != values.keys():
+        raise KeyError(f"template {name} has the holes {sorted(holes)}, given {sorted(values)}")
     return template(name)
 
 

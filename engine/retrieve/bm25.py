@@ -150,14 +150,12 @@ class Postings:
         return np.asarray(self._texts[part]), np.asarray(self._adds[part])
 
     def _sums(self, words: list[int], rows: Places) -> Floats:
-        """The sum of what `words` add, for each of the texts `rows`."""
         found = np.zeros(len(rows), dtype=np.float32)
         for word in words:
             found += self._adds_to(word, rows)
         return found
 
     def _adds_to(self, word: int, rows: NDArray[Any]) -> Floats:
-        """A word's contribution to each of some texts."""
         texts, adds = self._part(word)
         place = np.minimum(np.searchsorted(texts, rows.astype(texts.dtype)), len(texts) - 1)
         added: Floats = np.where(texts[place] == rows, adds[place], np.float32(0))

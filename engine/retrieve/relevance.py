@@ -58,10 +58,7 @@ def relevance_of(
 
 
 def evidence_relevance(claim: str, evidence: str, embedder: Embedder, scores: Mapping[str, float]) -> float:
-    """The relevance in [0, 1] of the evidence's best sentence; `scores` of a verdict on the whole evidence, if any.
-
-    0 for evidence without a word.
-    """
+    """The relevance in [0, 1] of the evidence's best sentence, 0 without one; `scores`: of a verdict on it, if any."""
     texts = [evidence[start:end] for start, end in sentences(evidence)]
     verdicts = [1 - scores["irrelevant"]] * len(texts) if scores else None
     return round(max((found.score for found in relevance(claim, texts, embedder, verdicts)), default=0.0), 4)
