@@ -1,9 +1,9 @@
 """Check claims against the passages found for them: python -m bench.claims --data DIR [--claims N] [--write].
 
-Public claims whose label is known, each with the ten passages of its set that are most like it, checked as a fact is
-(embedded verifier, guards on, no edits, one round). CLAP NQ: answer sentences, as they are and changed by code.
+Public claims whose label is known, each with the passages of its set that are most like it, checked as a fact is
+(embedded verifier, guards on, edits on, three rounds). CLAP NQ: answer sentences, as they are and changed by code.
 FoolMeTwice: held-out pages. COVID-Fact; CLIMATE-FEVER: claims with sentences for or against them, not both. Macro-F1 of
-three rules for the passage that decides. Drawn with a fixed seed.
+three rules for the passage that decides in the first round, and of the outcome after all. Drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.methods.are.are import check_answer
 from engine.methods.are.evidence import Sources
 from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
-from engine.methods.are.values import Check, Evidence
+from engine.methods.are.values import Check, Evidence, Fact, FactRecord, Outcome
 from engine.models.alignment import clean
 from engine.models.embedder import embed_passages, load_embedder
 from engine.models.protocols import Embedder, Entailment
@@ -34,16 +34,17 @@ from training.verifier_calibration import Ints, macro_f1
 from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, held_out_page, label_of, read
 from training.verifier_held_out import domain_shift
 
-FOUND = 10
-ONCE = Verification(evidence_from="case", atomic=False, molecular=False, edit=False, max_iterations=1)
+FOUND = 30  # passages among which ten are considered in each round
+WHOLE = Verification(evidence_from="case", atomic=False, molecular=False)  # a claim is one fact
+OUTCOMES: dict[Outcome, int] = {"supported": SUPPORTIVE, "edited": EDITING, "contradicted": EDITING}
 Claims = list[tuple[str, int]]
-Found = tuple[Sequence[Check], Sequence[Evidence]]  # the checks of a claim and the passages considered
 TOLD = (
-    "Claims of public sets, each checked against the ten passages of its set that are most like it; three of them are "
-    "judged. *Surest*: the verdict decides whose probability times the relevance of its passage is the largest, one "
-    "that a guard lowered last, as in the app. *Supportive first*: any supportive passage decides. *First*: the most "
-    "relevant passage alone. Share right: of the claims called supportive, and called contradicted, by *surest*. Where "
-    "no passage speaks, the claim counts as missed."
+    "Claims of public sets, each checked against the passages of its set that are most like it, three in each round. "
+    "*Surest*: the verdict decides whose probability times the relevance of its passage is the largest, one that a "
+    "guard lowered last, as in the app. *Supportive first*: any supportive passage decides. *First*: the most relevant "
+    "passage alone. These three after one round; *outcome* is that of the app, after up to three. Share right: of the "
+    "claims whose outcome is supported, and contradicted (edited or not). Where no passage speaks, the claim counts as "
+    "missed."
 )
 
 
@@ -92,16 +93,14 @@ SETS: dict[str, Callable[[Path], tuple[list[Passage], Claims]]] = {
 }
 
 
-def checked(claims: Claims, given: Sequence[Passage], embedder: Embedder, verifier: Entailment) -> list[Found]:
-    """The checks of each claim against the passages most like it."""
+def checked(claims: Claims, given: Sequence[Passage], embedder: Embedder, verifier: Entailment) -> list[FactRecord]:
+    """The record of each claim against the passages most like it."""
     vectors = embed_passages(embedder, [titled(one.title, one.text) for one in given])
-    found: list[Found] = []
+    found: list[FactRecord] = []
     for claim, query in zip(claims, embedder.embed([claim for claim, _ in claims]), strict=True):
         near = tuple(given[i] for i in np.argsort(-(vectors @ query))[:FOUND])
-        record = check_answer(Task("", claim[0], Sources(embedder, near), Tools(verifier), ONCE))
-        found.append(
-            next(((done.checks, done.considered) for fact in record.facts for done in fact.iterations), ((), ()))
-        )
+        record = check_answer(Task("", claim[0], Sources(embedder, near), Tools(verifier), WHOLE))
+        found.append(next(iter(record.facts), FactRecord(clause=0, fact=Fact(text=claim[0]))))
     return found
 
 
@@ -125,10 +124,12 @@ def _class(check: Check) -> int:
     return CLASSES.index(check.ruling.verdict)  # type: ignore[arg-type]
 
 
-def row(name: str, labels: Ints, found: Sequence[Found]) -> str:
+def row(name: str, labels: Ints, found: Sequence[FactRecord]) -> str:
     """One line of the table."""
-    called = [np.array([rule(*one) for one in found]) for rule in (surest, supportive_first, first)]
-    right = [labels[called[0] == kind] == kind for kind in (SUPPORTIVE, EDITING)]
+    once = [(one.iterations[0].checks, one.iterations[0].considered) if one.iterations else ((), ()) for one in found]
+    called = [np.array([rule(*one) for one in once]) for rule in (surest, supportive_first, first)]
+    called.append(np.array([OUTCOMES.get(one.outcome, IRRELEVANT) for one in found]))
+    right = [labels[called[-1] == kind] == kind for kind in (SUPPORTIVE, EDITING)]
     shares = [f"{some.mean():.2f} of {len(some)}" if len(some) else "-" for some in right]
     scores = [f"{macro_f1(labels, some):.3f}" for some in called]
     return f"| {name} | {len(labels)} | {' | '.join([*scores, *shares])} |"
@@ -143,8 +144,9 @@ def main() -> None:
     asked = parser.parse_args()
     embedder, verifier = load_embedder(), load_entailment()
     table = [
-        "| set | claims | surest | supportive first | first | called supportive: right | called contradicted: right |",
-        "|---|---|---|---|---|---|---|",
+        "| set | claims | surest | supportive first | first | outcome | called supportive: right | "
+        "called contradicted: right |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     print(*table, sep="\n")
     for name, make in SETS.items():
