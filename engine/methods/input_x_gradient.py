@@ -101,14 +101,26 @@ def input_x_gradient(
     """Relevance of every input token for the spans and tokens that are explained.
 
     `form` "product" is the paper's e_i * dl / de_i; "norm" is ||dl / de_i||^2, whose unit is the target squared.
-    One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model
-    without gradients, `PromptTooLong`, `Cancelled`, `AttributionError` for an answer without content tokens or for
-    logits that are not finite.
+    One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model without gradients, `Cancelled`,
+    `PromptTooLong`, `AttributionError` for an answer without content tokens or for logits that are not finite.
     """
 
     def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
-        found, values, argmax = _backwards(module, inputs, wanted, target, form, watch)
-        return found, {"values": values, "argmax": argmax, "backwards": len(found)}
+        import torch
+
+        embeddings = embed(module, inputs.row).requires_grad_(True)
+        with torch.enable_grad():
+            logits = answer_logits(module, embeddings, inputs)[0]  # (tokens, vocabulary)
+            values = target_values(logits, inputs.answer, target)  # (tokens,)
+        if not torch.isfinite(values).all():
+            raise AttributionError("The model gave logits that are not finite. Load it in float32 or bfloat16.")
+        found: list[tuple[float, ...]] = []
+        for done, positions in enumerate(wanted):
+            watch.step("backward passes", done, len(wanted))
+            found.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
+        watch.report("backward passes", len(wanted), len(wanted))
+        argmax = tuple(logits.detach().argmax(-1).tolist())
+        return found, {"values": tuple(values.detach().tolist()), "argmax": argmax, "backwards": len(found)}
 
     method, unit = (
         (INPUT_X_GRADIENT, target) if form == "product" else (GRADIENT_NORM, f"squared gradient of the {target}")
@@ -167,26 +179,6 @@ def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
     if window is not None:
         check_fits(coded, window, len(answer.tokens), model.name)
     return Inputs(ids=coded.ids, answer=tuple(token.id for token in answer.tokens), first=len(coded.ids) - 1)
-
-
-def _backwards(
-    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, form: Form, watch: Watch
-) -> tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...]]:
-    """One forward, one backward for each list of answer positions in `wanted`: rows, targets, argmax ids."""
-    import torch
-
-    embeddings = embed(module, inputs.row).requires_grad_(True)
-    with torch.enable_grad():
-        logits = answer_logits(module, embeddings, inputs)[0]  # (tokens, vocabulary)
-        values = target_values(logits, inputs.answer, target)  # (tokens,)
-    if not torch.isfinite(values).all():
-        raise AttributionError("The model gave logits that are not finite. Load it in float32 or bfloat16.")
-    rows: list[tuple[float, ...]] = []
-    for done, positions in enumerate(wanted):
-        watch.step("backward passes", done, len(wanted))
-        rows.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
-    watch.report("backward passes", len(wanted), len(wanted))
-    return rows, tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist())
 
 
 def _row(
