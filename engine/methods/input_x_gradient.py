@@ -14,8 +14,7 @@ Left out: relevance propagation (LRP), which registers as a method of its own (r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -154,8 +153,16 @@ def relevance_by(
     masks = span_masks(answer, chosen, content_mask(answer, count_citation_markers=count_citation_markers))
     inputs = inputs_of(model, prompt, answer)
     wanted = [*(np.flatnonzero(mask) for mask in masks), *(np.array([t]) for t in tokens)]
-    with memory_named(), count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
-        found, more = rows(module, inputs, wanted, watch or Watch())
+    try:
+        with count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
+            found, more = rows(module, inputs, wanted, watch or Watch())
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise ModelError(
+            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, or "
+            "occlusion."
+        ) from error
     return Relevance(
         method=method,
         model=model.name,
@@ -224,17 +231,3 @@ def target_values(logits: torch.Tensor, answer: Sequence[int], target: Target) -
     scores = logits.log_softmax(-1) if target == "log_probability" else logits
     index = torch.tensor(list(answer), device=logits.device).expand(logits.shape[:-1]).unsqueeze(-1)
     return scores.gather(-1, index).squeeze(-1)
-
-
-@contextmanager
-def memory_named() -> Iterator[None]:
-    """Say what helps where a graph does not fit into memory."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise ModelError(
-            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, or "
-            "occlusion."
-        ) from error

@@ -282,8 +282,7 @@ def _best(
         _worth(j, new, evidence) + KIND * c.weight - PRICE * _size(text, c)
         for j, new, c in zip(judged, edited, candidates, strict=True)
     ]
-    at = max(range(len(worths)), key=worths.__getitem__)
-    return candidates[at], judged[at], worths[at]
+    return max(zip(candidates, judged, worths, strict=True), key=lambda found: found[2])
 
 
 def _worth(judged: Judged, text: str, evidence: str) -> float:

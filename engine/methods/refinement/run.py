@@ -205,10 +205,8 @@ class _Refining:
             except Cancelled:
                 if not deadline.expired:  # the user's cancel goes through
                     raise
-                problem = (
-                    "timed out",
-                    f"Not finished after {seconds:g} s, the limit of a condition (refinement.seconds).",
-                )
+                limit = f"Not finished after {seconds:g} s, the limit of a condition (refinement.seconds)."
+                problem = "timed out", limit
             except PromptTooLong as error:
                 problem = "too long", str(error)
             except GroundworkError as error:
