@@ -8,8 +8,7 @@ from components.diff import changes
 from components.html import escape, note, show, table, tag
 from engine.analyses.facts import MEASURES
 from engine.cases.words import word_diff
-from engine.methods.are.baselines import Baseline
-from engine.methods.are.entropy import Entropy
+from engine.methods.are.baselines import Baseline, Entropy
 from engine.methods.are.values import AreRecord, Measures
 
 LABELS = {"drqa": "DRQA", "rarr": "RARR", "ccver": "CCVER", "efec-style": "EFEC-style editor"}

@@ -15,10 +15,9 @@ from engine.cases.review import Review
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED, now, package_versions
 from engine.core.values import Analysis, Answer, Case, Json, Passage, Stamp, Value, inputs_hash
-from engine.methods.are.baselines import ASKS_NOTHING, Baseline, ask_questions, run_baseline
+from engine.methods.are.baselines import ASKS_NOTHING, Baseline, Entropy, ask_questions, entropies, run_baseline
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.edit import asked_edit, smallest_edit
-from engine.methods.are.entropy import Entropy, entropies
 from engine.methods.are.evidence import Sources
 from engine.methods.are.tools import Task, load_tools
 from engine.methods.are.values import Decomposition, Edit, Ruling

@@ -8,6 +8,7 @@ count; the parts between semicolons are sentences. Without the parser nothing is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
@@ -33,17 +34,9 @@ def states(sentence: str, fact: str) -> bool:
     wanted = _words(fact)
     if len(wanted) < 3 or opens_with_pronoun(fact):
         return False
-    return any(_state(_words(part), wanted) for part in sentence.split(";"))
-
-
-def _state(found: Sequence[Token], wanted: Sequence[Token]) -> bool:
-    """Whether the wanted words are among those found, and whole."""
-    forwards = _places([t.lower_ for t in found], [t.lower_ for t in wanted])
-    if forwards is None:
-        return False
-    backwards = _places([t.lower_ for t in found[::-1]], [t.lower_ for t in wanted[::-1]]) or []
-    ways = ([found[i] for i in forwards], [found[::-1][i] for i in backwards])
-    return any(_is_whole(way, found) for way in ways)
+    found = [_words(part) for part in sentence.split(";")]
+    ways = ((_picked(words[::way], wanted[::way]), words) for words in found for way in (1, -1))
+    return any(kept and _is_whole(kept, words) for kept, words in ways)
 
 
 def _words(text: str) -> list[Token]:
@@ -51,15 +44,11 @@ def _words(text: str) -> list[Token]:
     return [t for t in parse(text) or () if not (t.is_punct or t.is_space or t.lower_ in _ARTICLES)]
 
 
-def _places(words: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
-    """Where the wanted words are, in order, each at its first place; None where one is not."""
-    places, at = [], -1
-    for word in wanted:
-        at = next((i for i in range(at + 1, len(words)) if words[i] == word), -1)
-        if at < 0:
-            return None
-        places.append(at)
-    return places
+def _picked(words: Iterable[Token], wanted: Sequence[Token]) -> list[Token]:
+    """The wanted ones of the words, in order, each at its first place; empty where one is not there."""
+    rest = iter(words)
+    kept = [token for word in wanted for token in islice((t for t in rest if t.lower_ == word.lower_), 1)]
+    return kept if len(kept) == len(wanted) else []
 
 
 def _is_whole(kept: Sequence[Token], words: Iterable[Token]) -> bool:

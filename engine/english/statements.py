@@ -79,6 +79,7 @@ _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
 _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
 _ENUMERATOR = re.compile(r"[a-z]|[ivx]+|\d{1,2}", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
+_PART = re.compile(r"[^;\s][^;]*")  # between semicolons
 _QUOTES = '"“”«»'
 _MARKS = (",", ";", ":", "–", "—")
 
@@ -103,12 +104,9 @@ def clause_starts(sentence: str) -> list[int]:
     """
     main, origin, _ = without_brackets(sentence)
     found: list[int] = []
-    start = 0
-    for part in main.split(";"):
-        lead = start + len(part) - len(part.lstrip())
-        found += [origin[lead]] if start and part.strip() else []
-        found += [origin[lead + token.idx] for token in _clause_openings(parse(part.strip()) or ())]
-        start += len(part) + 1
+    for part in _PART.finditer(main):
+        found += [origin[part.start()]] if part.start() else []
+        found += [origin[part.start() + token.idx] for token in _clause_openings(parse(part.group().rstrip()) or ())]
     return found
 
 
@@ -131,10 +129,6 @@ def subject_of(verb: Token) -> Token | None:
     """The verb's own subject, or that of the verb that it is coordinated with."""
     found = next((c for c in verb.children if c.dep_ in _SUBJECTS), None)
     return subject_of(verb.head) if found is None and verb.dep_ == "conj" else found
-
-
-def _has_subject(verb: Token) -> bool:
-    return any(c.dep_ in _SUBJECTS for c in verb.children)
 
 
 def _is_negated(verb: Token) -> bool:
@@ -167,12 +161,6 @@ def _is_listed(token: Token) -> bool:
     return doc[before].text == "," and (after == len(doc) or doc[after].text not in (",", ":", "–", "—"))
 
 
-def _opens_with_subject(verb: Token) -> bool:
-    """Is a relative clause's pronoun its subject, or has it none."""
-    pronoun = _relative_word(verb)
-    return pronoun is None or pronoun.dep_ in _SUBJECTS
-
-
 def _identity(noun: Token) -> Token:
     """The subject that a form of "be" equates with the noun ("Ann is a clerk who"), else the noun itself."""
     first = first_conjunct(noun)
@@ -197,7 +185,7 @@ def _cut(token: Token) -> str:
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
         return "apposition" if named and not measures and not _is_listed(token) else ""
-    if token.dep_ == "advcl" and _has_subject(token):
+    if token.dep_ == "advcl" and any(c.dep_ in _SUBJECTS for c in token.children):
         opening = doc[first].lower_ if doc[first].head == token else ""
         stated = opening in _STATED or (opening in _TIMED and (comma or _finite_tags(token) == {"VBD"}))
         return "clause" if stated and not _is_negated(head) else ""
@@ -337,12 +325,13 @@ def _conjuncts(word: Token, held: set[int]) -> list[Token]:
 def _can_split(chain: Sequence[Token], root: Token) -> bool:
     """Is each part true alone: joined by "and" or "but", not inside a name, a condition, a list or "between"?"""
     word, *others = chain
+    relative = _relative_word(word) if word.dep_ == "relcl" and word != root else None
     joints = [c.lower_ for token in chain for c in token.children if c.dep_ in ("cc", "preconj")]
     coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
     if (
         (word.dep_ == "appos" and word != root)
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
-        or (word.dep_ == "relcl" and word != root and not _opens_with_subject(word))  # "in which A is cut and sold"
+        or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
         or not set(joints) <= _JOINING
         or not (joints or coarse == {"VERB"})
         or {"VERB", "NOUN"} <= coarse
@@ -435,15 +424,11 @@ def split_phrases(statement: Statement) -> list[Statement]:
         beside.pop(0)  # "relied on it"
     free = [{t.i for t in c.subtree} for c in beside]
     objects = {t.i for c in beside for noun in c.children if noun.dep_ == "pobj" for t in noun.subtree}
-    if len(free) < 2 or any(_narrows(t) for t in statement.tokens if t.i not in objects):
-        return [statement]
+    others = (t for t in statement.tokens if t.i not in objects)
+    if len(free) < 2 or any(t.tag_ in ("JJS", "RBS") or t.lower_ in _NARROWING for t in others):
+        return [statement]  # what has a superlative or "only" holds for all phrases of the verb together
     commas = {min(one) - 1 for one in free if verb.doc[min(one) - 1].text == ","}  # "made in Cork, for 40 euros"
     return [statement.without(commas.union(*(one for one in free if one is not kept))) for kept in free]
-
-
-def _narrows(word: Token) -> bool:
-    """Is it a superlative or "only": what is said holds for all phrases of the verb together."""
-    return word.tag_ in ("JJS", "RBS") or word.lower_ in _NARROWING
 
 
 def is_sentence(statement: Statement) -> bool:
@@ -490,26 +475,23 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
     main, origin, asides = without_brackets(text)
     result: list[tuple[str, list[Copied]]] = []
     lost = False
-    start = 0
-    for part in main.split(";"):
-        lead = start + len(part) - len(part.lstrip())
-        doc = parse(part.strip())
+    for part in _PART.finditer(main):
+        doc = parse(part.group().rstrip())
         if doc is None:
             return None
-        sentence, places = Sentence(doc), origin[lead:]
+        sentence, places = Sentence(doc), origin[part.start() :]
         good = (one for whole in sentence.statements() for one in split_coordination(whole) if is_sentence(one))
         facts = list(islice((fact for one in good for fact in split_phrases(one)), _MOST))
         covered = {t.i for fact in facts for t in fact.tokens}
         covered |= {t.i for noun in sentence.antecedents.values() for t in noun if not isinstance(t, Inserted)}
         lost |= any(token.i not in covered and token.pos_ in _CONTENT for token in doc)
         for place, content, at in asides:
-            before = [t for t in doc if t.idx + lead < place <= start + len(part) and not t.is_punct]
+            before = [t for t in doc if t.idx + part.start() < place <= part.end() and not t.is_punct]
             if before and before[-1].pos_ in ("NOUN", "PROPN", "NUM"):
                 facts.append(_aside(sentence, before[-1], content, at))
             else:
                 lost |= bool(before)
         result += [_written(fact, sentence, places) for fact in facts]
-        start += len(part) + 1
     return [*result, *([_unsplit(text)] if lost or not result else [])]
 
 
@@ -543,10 +525,8 @@ def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, in
 
 def _qualifies(content: str) -> bool:
     """Do brackets say under what condition, or how far, rather than what the noun before them is; so does a number."""
-    first = next(iter(parse(content) or ()), None)
-    opening = (
-        first is not None and first.tag_ != "VBN" and first.pos_ in ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
-    )
+    kinds = ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
+    opening = any(first.tag_ != "VBN" and first.pos_ in kinds for first in (parse(content) or ())[:1])
     return opening or _ENUMERATOR.fullmatch(content) is not None
 
 
@@ -578,7 +558,7 @@ def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) ->
     held = {token.i for token in statement.tokens}
     words = [w for w in statement.words if isinstance(w, Inserted) or not (w.text in _QUOTES or _is_orphan(w, held))]
     kept: list[Token | Inserted] = []
-    for mark, run in groupby(words, _is_mark):
+    for mark, run in groupby(words, lambda word: not isinstance(word, Inserted) and word.text in _MARKS):
         group = list(run)
         if not mark:
             kept += [part for word in group for part in sentence.expanded(word, statement.forms)]
@@ -615,7 +595,3 @@ def _is_orphan(word: Token, held: set[int]) -> bool:
     """Is it a conjunction that lost the words it joins?"""
     joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
     return word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined)
-
-
-def _is_mark(word: Token | Inserted) -> bool:
-    return not isinstance(word, Inserted) and word.text in _MARKS

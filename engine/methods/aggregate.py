@@ -16,7 +16,7 @@ from engine.core.errors import AttributionError
 from engine.core.text import sentences
 from engine.core.values import Attribution, Details, Prompt, Segment
 from engine.methods.input_x_gradient import Relevance
-from engine.methods.spans import Floats, as_tuples, passage_numbers, passage_positions
+from engine.methods.spans import Floats, anchor, as_tuples, passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt
 from engine.models.scoring import spans_of_ids
 
@@ -53,7 +53,8 @@ def places(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, segment: in
             f"The tokens of {model.name} cannot be located in the text of segment {segment + 1}. Attribute whole "
             f"passages instead of words or sentences."
         )
-    return tuple(Place(first + i, _anchor(text, start, end), end) for i, (start, end) in enumerate(spans))
+    seen = [(anchor(text, start), start, end) for start, end in spans]
+    return tuple(Place(first + i, at if at < end else start, end) for i, (at, start, end) in enumerate(seen))
 
 
 def _spans(model: LanguageModel, text: str, ids: tuple[int, ...]) -> tuple[tuple[int, int], ...] | None:
@@ -63,11 +64,6 @@ def _spans(model: LanguageModel, text: str, ids: tuple[int, ...]) -> tuple[tuple
         return tuple((token.start, token.end) for token in tokens)
     decode = getattr(model, "decode", None)  # a segment inside a prompt may lack the space that leads a text
     return spans_of_ids(ids, text, decode) if decode is not None and decode(ids) == text else None
-
-
-def _anchor(text: str, start: int, end: int) -> int:
-    piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()) if piece.strip() else start
 
 
 def passage_places(

@@ -25,23 +25,18 @@ def value_weighted_attention(
     model: LanguageModel, prompt: Prompt, answer: Answer, **explained: Unpack[Explained]
 ) -> Relevance:
     """Relevance >= 0 of every input token, summed over the tokens of a span. Raises `CannotDo`, `PromptTooLong`."""
-
-    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
-        matrix = attention_rows(module, inputs)
-        return [matrix[positions].sum(axis=0).tolist() for positions in wanted], {}
-
     method, unit = "value-weighted attention", "attention x value norm"
-    return relevance_by(rows, method, unit, model, prompt, answer, **explained)
+    return relevance_by(_attention_rows, method, unit, model, prompt, answer, **explained)
 
 
-def attention_rows(module: Any, inputs: Inputs) -> Floats:
-    """Value-weighted attention of every answer token to every input, shape (tokens, inputs)."""
+def _attention_rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
+    """Value-weighted attention to every input, summed over each of the wanted lists of answer positions."""
     import torch
     from transformers import DynamicCache
 
     from engine.models.scoring import last_logits, layer_kinds, row_of
 
-    rows, count = np.zeros((len(inputs.answer), len(inputs.row))), len(inputs.answer)
+    rows, count = np.zeros((len(inputs.answer), len(inputs.row))), len(inputs.answer)  # rows: (tokens, inputs)
     plain = layer_kinds(module) <= {"full_attention", "sliding_attention"}
     queries = row_of(module, inputs.row[inputs.first :])  # (1, tokens)
     with torch.no_grad(), eager_attention(module):
@@ -56,7 +51,7 @@ def attention_rows(module: Any, inputs: Inputs) -> Floats:
             cache = out.past_key_values
             weighted = _weighted(out.attentions, cache)
             rows[step, : weighted.shape[1]] = weighted
-    return rows
+    return [rows[positions].sum(axis=0).tolist() for positions in wanted], {}
 
 
 def _weighted(attentions: Sequence[Any], cache: Any) -> Floats:

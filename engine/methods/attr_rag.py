@@ -9,7 +9,7 @@ The paper leaves numbering, floors, cap and order open: docs/methods/attr-rag.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import count, islice, pairwise
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,13 +17,15 @@ from msgspec.structs import replace
 from engine.answer.context import Steps, without_overlap
 from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError
+from engine.core.metrics import bleu
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Prompting, Selection
-from engine.core.values import Answer, Attribution, ChunkSet, Passage, Step, Value
+from engine.core.values import Answer, Attribution, ChunkSet, Hit, Passage, Step, Value
 from engine.methods.occlusion import occlusion
-from engine.methods.regeneration import Answering, Regeneration, regenerate
+from engine.methods.regeneration import Answering, Regeneration, regenerate, similarities
 from engine.methods.subject import answer_for, banner
-from engine.models.protocols import Embedder, LanguageModel
+from engine.models.protocols import Embedder, LanguageModel, Reranker
+from engine.retrieve.search import rerank_hits
 
 # Gap filling: {55, 57, 59} becomes 55 to 59, from the document itself, also where retrieval never returned the chunk.
 
@@ -43,13 +45,11 @@ def missing_ordinals(ordinals: Sequence[int], max_gap: int) -> tuple[int, ...]:
 
 def fill_gaps(passages: Sequence[Passage], lookup: Lookup, max_gap: int) -> tuple[Passage, ...]:
     """The passages that filling adds, in order of documents as given and then of ordinals."""
-    documents = dict.fromkeys(passage.document for passage in passages)
-    added: list[Passage] = []
-    for document in documents:
-        ordinals = [passage.ordinal for passage in passages if passage.document == document]
-        found = [lookup(document, ordinal) for ordinal in missing_ordinals(ordinals, max_gap)]
-        added.extend(passage for passage in found if passage is not None)
-    return tuple(added)
+    held: dict[str, list[int]] = {}
+    for passage in passages:
+        held.setdefault(passage.document, []).append(passage.ordinal)
+    found = (lookup(document, gap) for document, there in held.items() for gap in missing_ordinals(there, max_gap))
+    return tuple(passage for passage in found if passage is not None)
 
 
 def by_best_set(passages: Sequence[Passage], added: Sequence[Passage]) -> tuple[Passage, ...]:
@@ -57,12 +57,10 @@ def by_best_set(passages: Sequence[Passage], added: Sequence[Passage]) -> tuple[
 
     Overlapping chunks lose the characters that the one before them has, so that none stands twice in a prompt.
     """
-    documents = dict.fromkeys(passage.document for passage in passages)
-    ordered: list[Passage] = []
-    for document in documents:
-        own = {p.ordinal: p for p in (*added, *passages) if p.document == document}
-        ordered.extend(without_overlap([own[ordinal] for ordinal in sorted(own)]))
-    return tuple(ordered)
+    documents: dict[str, dict[int, Passage]] = {passage.document: {} for passage in passages}
+    for passage in (*added, *passages):
+        documents[passage.document][passage.ordinal] = passage
+    return tuple(p for own in documents.values() for p in without_overlap([own[ordinal] for ordinal in sorted(own)]))
 
 
 # Selection: votes, expansion, cap. Sets are in re-rank order, which breaks every tie. Floor, cap and the reading
@@ -95,14 +93,11 @@ class Selected(Value, frozen=True):
 
     def why(self, j: int) -> tuple[str, str, str]:
         """Why set j was kept or dropped, why without the floor, and whether the paper's rule keeps it."""
-        own, free, published = self.reasons[j], *(_kept(j in rule) for rule in (self.without_floor, self.by_paper))
+        own = self.reasons[j]
+        free, published = ("kept" if j in rule else "dropped" for rule in (self.without_floor, self.by_paper))
         if self.reasons_without_floor:  # older results have none
             free = "the same" if self.reasons_without_floor[j] == own else self.reasons_without_floor[j]
         return own, free, published
-
-
-def _kept(kept: bool) -> str:
-    return "kept" if kept else "dropped"
 
 
 WHY = ("Chunk set", "Under these settings", "Without the floor", "The paper's rule alone")  # columns of `Selected.why`
@@ -110,13 +105,8 @@ WHY = ("Chunk set", "Under these settings", "Without the floor", "The paper's ru
 
 def votes(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float]) -> tuple[int, ...]:
     """Metrics whose largest alpha is set j's; a tie votes for each; a metric under its floor does not vote."""
-    count = len(next(iter(alphas.values())))
-    totals = [0] * count
-    for metric, values in alphas.items():
-        top = max(values)
-        for j, value in enumerate(values):
-            totals[j] += value == top and value > floors.get(metric, 0.0)
-    return tuple(totals)
+    best = [[v == max(row) and v > floors.get(metric, 0.0) for v in row] for metric, row in alphas.items()]
+    return tuple(map(sum, zip(*best, strict=True)))
 
 
 def chain(values: Sequence[float], threshold: float) -> frozenset[int]:
@@ -176,7 +166,12 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
     tally = votes(alphas, floors)
     count = len(tally)
     limit = max(1, int(settings.max_share * count + _ROUNDING))
-    chosen_by = _chosen_by(alphas, floors, settings)
+    expand = EXPANSIONS[settings.expansion]
+    taken = {metric: expand(values, settings.neighbour_threshold) for metric, values in alphas.items()}
+    chosen_by = tuple(
+        tuple(m for m, values in alphas.items() if j in taken[m] and values[j] > floors.get(m, 0.0))
+        for j in range(count)
+    )
     means = np.mean([list(values) for values in alphas.values()], axis=0)
     primary = min(range(count), key=lambda j: (-tally[j], -means[j], j)) if any(tally) else None
     others = [j for j in range(count) if j != primary and len(chosen_by[j]) >= settings.min_metrics]
@@ -223,19 +218,6 @@ def _reason(
     if tied and found.primary is not None and found.votes[j] == found.votes[found.primary]:
         return f"Dropped: it loses a tie in votes by its mean or rank; {needed}."
     return f"Dropped: {needed}."
-
-
-def _chosen_by(
-    alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection
-) -> tuple[tuple[str, ...], ...]:
-    """For each set the metrics whose expansion takes it and leaves it above the floor."""
-    expand = EXPANSIONS[settings.expansion]
-    taken = {metric: expand(values, settings.neighbour_threshold) for metric, values in alphas.items()}
-    count = len(next(iter(alphas.values())))
-    return tuple(
-        tuple(m for m, values in alphas.items() if j in taken[m] and values[j] > floors.get(m, 0.0))
-        for j in range(count)
-    )
 
 
 Score = Callable[[str, Sequence[Passage], Answer, Sequence[Sequence[int]]], Attribution]
@@ -314,9 +296,7 @@ def attr_rag(
     kept = tuple(passage for j in selection.chosen for passage in sources[j])
     filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
     passages = by_best_set(kept, filled)
-    quoted = (
-        ("With the quoting reader, occlusion only shows which sets it quoted.",) if regeneration.full.quotes else ()
-    )
+    quoted = "With the quoting reader, occlusion only shows which sets it quoted."
     answer = steps.run("final answer", lambda: write(question, passages), lambda a: {"passages": len(passages)})
     return AttrRag(
         question=question,
@@ -330,7 +310,7 @@ def attr_rag(
         passages=passages,
         answer=answer,
         steps=steps.done,
-        notes=(*selection.notes, *regeneration.notes, *quoted),
+        notes=(*selection.notes, *regeneration.notes, *([quoted] if regeneration.full.quotes else [])),
     )
 
 
@@ -351,12 +331,8 @@ def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...
     >>> _numbers([["a", "b"], ["c"]])
     ((1, 2), (3,))
     """
-    groups: list[tuple[int, ...]] = []
-    reached = 1
-    for source in sources:
-        groups.append(tuple(range(reached, reached + len(source))))
-        reached += len(source)
-    return tuple(groups)
+    number = count(1)
+    return tuple(tuple(islice(number, len(source))) for source in sources)
 
 
 def scored_by(
@@ -374,3 +350,39 @@ def scored_by(
         return replace(result, notes=(said, *result.notes) if said else result.notes, details=details)
 
     return score
+
+
+# Its baselines and its table (section V): vanilla and re-ranked RAG at k = 10, 20, 30. Against a reference: cosine,
+# BLEU, Jaccard, ROUGE-1/2/L/Lsum F1; the winner is the method that most metrics favour. Left out: eight further metrics
+# that the paper computes and does not report.
+
+DEPTHS = (10, 20, 30)  # Attr-RAG, Table I
+METHODS = ("vanilla", "re-ranked")
+
+
+def baseline_passages(
+    method: str, depth: int, question: str, retrieved: Sequence[Hit], reranker: Reranker
+) -> tuple[Passage, ...]:
+    """The passages that vanilla or re-ranked RAG reads: the first `depth` of the pool, `retrieved` in this order."""
+    hits = rerank_hits(question, retrieved, reranker) if method == "re-ranked" else retrieved
+    return tuple(hit.passage for hit in hits[:depth])
+
+
+def against_reference(answers: Mapping[str, str], reference: str, embedder: Embedder) -> dict[str, dict[str, float]]:
+    """For each method the seven similarities to the reference."""
+    return {
+        method: {**similarities(reference, text, embedder), "bleu": bleu(reference, text)}
+        for method, text in answers.items()
+    }
+
+
+def winners(table: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
+    """The methods that most metrics favour; a tied metric favours each, and methods can tie. None of an empty table."""
+    metrics = next(iter(table.values()), {}).keys()
+    wins = dict.fromkeys(table, 0)
+    for metric in metrics:
+        best = max(row[metric] for row in table.values())
+        for method, row in table.items():
+            wins[method] += row[metric] == best
+    most = max(wins.values(), default=0)
+    return tuple(method for method, count in wins.items() if count == most)

@@ -11,7 +11,7 @@ model has seen, and how far methods agree. Left out: removing tokens outside the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -146,10 +146,7 @@ class Deletion:
             one = replace(self, watch=silent, rows=rows)
             found.append(one.curves(order, settings.steps)["random"].abpc)
             if len(found) > 1 or settings.rankings == 1:
-                about = spread(found)
-                yield RandomABPC(
-                    mean=about.mean, deviation=about.deviation, low=about.low, high=about.high, n=len(found)
-                )
+                yield RandomABPC(**asdict(spread(found)), n=len(found))
 
     def _score(self, wanted: Iterable[frozenset[int]]) -> None:
         """Add the explained tokens' log-probabilities under each prompt, by the positions that are gone, to `rows`."""
@@ -224,7 +221,7 @@ def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
             second=b,
             rho=rank_correlation(ranked[a], ranked[b]),
             signs=sign_agreement(signed[a], signed[b]),
-            same_top=_top(ranked[a]) == _top(ranked[b]),
+            same_top=bool(np.argmax(ranked[a]) == np.argmax(ranked[b])),
             sources=len(signed[a]),
         )
         for a, b in combinations(methods, 2)
@@ -235,7 +232,3 @@ def ranked_by(attribution: Attribution, span: int = 0) -> tuple[float, ...]:
     """The values that rank the sources: sums of |R| if the method has a value for each token, else the scores."""
     rows = attribution.details.absolute
     return rows[span] if rows else attribution.scores[span]
-
-
-def _top(row: Sequence[float]) -> int:
-    return max(range(len(row)), key=lambda j: row[j])

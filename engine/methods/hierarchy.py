@@ -48,9 +48,8 @@ def hierarchical(
     """Exact drops of the passages that matter most.
 
     They are found by `proxy`, by blocks where `documents` names them, else by masked keys; neighbours in the prompt are
-    the blocks where keys cannot be masked.
-
-    Raises what `occlusion` raises, and `AttributionError` where a passage stands in no document or in two.
+    the blocks where keys cannot be masked. Raises what `occlusion` raises, and `AttributionError` where a passage is in
+    no document or in two.
     """
     require(model, "score")
     coded = model.encode(prompt)
@@ -68,28 +67,33 @@ def hierarchical(
         return ask(scorer.encode(prompt), own, [span], groups, count_citation_markers=count_citation_markers)
 
     with count_forwards(model) as count:
-        knocked_out = None if proxy or documents else _knocked_out(model, whole(model, answer, every), watch)
-        if knocked_out is not None:
-            full, drops = knocked_out
+        masked = None
+        knock_out = None if proxy or documents else getattr(model, "score_knocked_out", None)
+        if knock_out:
+            task = whole(model, answer, every)
+            masked = knock_out(task.prompt, task.removed, task.ids, watch)
+        full = model.score([coded], [token.id for token in answer.tokens], watch)[0] if masked is None else masked[0]
+        if masked is not None:
             # A mask keeps all distances. Without the last passage the question moves next to another one, which a
             # mask cannot show: that passage is always left out.
-            kept = _largest(numbers, drops, budget - count.rows - 1) | {numbers[-1]}
+            kept = _largest(numbers, _drops(masked, task), budget - count.rows - 1) | {numbers[-1]}
             how = "the last one, and those without whose keys the answer changed most"
         elif proxy is not None:
-            full = model.score([coded], [token.id for token in answer.tokens], watch)[0]
             own = answer_for(proxy, answer, "", len(numbers))  # its own tokens of the same text
-            kept = _largest(numbers, _drops(proxy, whole(proxy, own, every), None, watch), budget - 1)
+            task = whole(proxy, own, every)
+            scored = proxy.score([task.prompt, *task.ablated], task.ids, watch)
+            kept = _largest(numbers, _drops(scored, task), budget - 1)
             how = f"{proxy.name} left out each passage and ranked them by effect on its answer"
         else:
-            full = model.score([coded], [token.id for token in answer.tokens], watch)[0]
             blocks = _blocks(numbers, documents)
-            drops = _drops(model, whole(model, answer, blocks), full, watch)
-            kept = frozenset(_opened(blocks, drops, budget - 1 - len(blocks)))
+            task = whole(model, answer, blocks)
+            scored = np.vstack([full, model.score(task.ablated, task.ids, watch)])
+            kept = frozenset(_opened(blocks, _drops(scored, task), budget - 1 - len(blocks)))
             how = f"the blocks that changed the answer most, out of {len(blocks)}, were opened"
         asked = ask(
             coded, answer, spans, [(n,) for n in numbers if n in kept], count_citation_markers=count_citation_markers
         )
-        without = model.score([asked.without(j) for j in range(len(kept))], asked.ids, watch)
+        without = model.score(asked.ablated, asked.ids, watch)
     none = np.zeros((0, len(asked.ids)))
     said = f"{len(kept)} of {len(numbers)} passages were left out one by one: {how}. The others are not scored."
     result = attribution_of(model.name, METHOD, asked, Rows(full, without, none, none, notes=(said,)))
@@ -101,28 +105,10 @@ def _largest(numbers: Sequence[int], drops: np.ndarray, count: int) -> frozenset
     return frozenset(numbers[j] for j in np.argsort(-drops, kind="stable")[: max(count, 1)])
 
 
-def _knocked_out(
-    model: LanguageModel, asked: OcclusionTask, watch: Watch | None
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Token log-probabilities of the full prompt, and the answer's drop in nats with each group's keys masked."""
-    knock_out = getattr(model, "score_knocked_out", None)
-    scored = knock_out(asked.prompt, asked.removed, asked.ids, watch) if knock_out else None
-    return None if scored is None else (scored[0], _changes(scored[0], scored[1:], asked))
-
-
-def _changes(full: np.ndarray, without: np.ndarray, asked: OcclusionTask) -> np.ndarray:
-    """The whole answer's drops in nats; -inf where the model gave no finite probability."""
-    drops: np.ndarray = (full - without) @ asked.masks[0].astype(np.float64)
+def _drops(scored: np.ndarray, task: OcclusionTask) -> np.ndarray:
+    """The whole answer's drops in nats from the first row to each other; -inf where a probability is not finite."""
+    drops: np.ndarray = (scored[0] - scored[1:]) @ task.masks[0].astype(np.float64)
     return np.where(np.isfinite(drops), drops, -np.inf)
-
-
-def _drops(model: LanguageModel, asked: OcclusionTask, full: np.ndarray | None, watch: Watch | None) -> np.ndarray:
-    """The whole answer's drop in nats without each source; `full` is the row of the whole prompt, if known."""
-    rows = [asked.without(j) for j in range(len(asked.groups))]
-    if full is None:
-        full, *rest = model.score([asked.prompt, *rows], asked.ids, watch)
-        return _changes(full, np.stack(rest), asked)
-    return _changes(full, model.score(rows, asked.ids, watch), asked)
 
 
 def _blocks(numbers: Sequence[int], documents: Sequence[Sequence[int]] | None) -> list[Numbers]:

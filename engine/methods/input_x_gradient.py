@@ -14,8 +14,7 @@ Left out: relevance propagation (LRP), which registers as a method of its own (r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -101,14 +100,26 @@ def input_x_gradient(
     """Relevance of every input token for the spans and tokens that are explained.
 
     `form` "product" is the paper's e_i * dl / de_i; "norm" is ||dl / de_i||^2, whose unit is the target squared.
-    One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model
-    without gradients, `PromptTooLong`, `Cancelled`, `AttributionError` for an answer without content tokens or for
-    logits that are not finite.
+    One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model without gradients, `Cancelled`,
+    `PromptTooLong`, `AttributionError` for an answer without content tokens or for logits that are not finite.
     """
 
     def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
-        found, values, argmax = _backwards(module, inputs, wanted, target, form, watch)
-        return found, {"values": values, "argmax": argmax, "backwards": len(found)}
+        import torch
+
+        embeddings = embed(module, inputs.row).requires_grad_(True)
+        with torch.enable_grad():
+            logits = answer_logits(module, embeddings, inputs)[0]  # (tokens, vocabulary)
+            values = target_values(logits, inputs.answer, target)  # (tokens,)
+        if not torch.isfinite(values).all():
+            raise AttributionError("The model gave logits that are not finite. Load it in float32 or bfloat16.")
+        found: list[tuple[float, ...]] = []
+        for done, positions in enumerate(wanted):
+            watch.step("backward passes", done, len(wanted))
+            found.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
+        watch.report("backward passes", len(wanted), len(wanted))
+        argmax = tuple(logits.detach().argmax(-1).tolist())
+        return found, {"values": tuple(values.detach().tolist()), "argmax": argmax, "backwards": len(found)}
 
     method, unit = (
         (INPUT_X_GRADIENT, target) if form == "product" else (GRADIENT_NORM, f"squared gradient of the {target}")
@@ -142,8 +153,16 @@ def relevance_by(
     masks = span_masks(answer, chosen, content_mask(answer, count_citation_markers=count_citation_markers))
     inputs = inputs_of(model, prompt, answer)
     wanted = [*(np.flatnonzero(mask) for mask in masks), *(np.array([t]) for t in tokens)]
-    with memory_named(), count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
-        found, more = rows(module, inputs, wanted, watch or Watch())
+    try:
+        with count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
+            found, more = rows(module, inputs, wanted, watch or Watch())
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise ModelError(
+            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, or "
+            "occlusion."
+        ) from error
     return Relevance(
         method=method,
         model=model.name,
@@ -167,26 +186,6 @@ def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
     if window is not None:
         check_fits(coded, window, len(answer.tokens), model.name)
     return Inputs(ids=coded.ids, answer=tuple(token.id for token in answer.tokens), first=len(coded.ids) - 1)
-
-
-def _backwards(
-    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, form: Form, watch: Watch
-) -> tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...]]:
-    """One forward, one backward for each list of answer positions in `wanted`: rows, targets, argmax ids."""
-    import torch
-
-    embeddings = embed(module, inputs.row).requires_grad_(True)
-    with torch.enable_grad():
-        logits = answer_logits(module, embeddings, inputs)[0]  # (tokens, vocabulary)
-        values = target_values(logits, inputs.answer, target)  # (tokens,)
-    if not torch.isfinite(values).all():
-        raise AttributionError("The model gave logits that are not finite. Load it in float32 or bfloat16.")
-    rows: list[tuple[float, ...]] = []
-    for done, positions in enumerate(wanted):
-        watch.step("backward passes", done, len(wanted))
-        rows.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
-    watch.report("backward passes", len(wanted), len(wanted))
-    return rows, tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist())
 
 
 def _row(
@@ -232,17 +231,3 @@ def target_values(logits: torch.Tensor, answer: Sequence[int], target: Target) -
     scores = logits.log_softmax(-1) if target == "log_probability" else logits
     index = torch.tensor(list(answer), device=logits.device).expand(logits.shape[:-1]).unsqueeze(-1)
     return scores.gather(-1, index).squeeze(-1)
-
-
-@contextmanager
-def memory_named() -> Iterator[None]:
-    """Say what helps where a graph does not fit into memory."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise ModelError(
-            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, or "
-            "occlusion."
-        ) from error

@@ -20,7 +20,6 @@ from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
 from engine.core.progress import OnText, Watch
 from engine.core.values import Answer, Attribution, Details, Passage, Value
-from engine.methods.occlusion import insert_at
 from engine.models.protocols import Embedder
 
 Answering = Callable[[str, Sequence[Passage]], Answer]
@@ -116,7 +115,8 @@ def regenerate(
     contexts = [passages, *([p for k, s in enumerate(sources) if k != j for p in s] for j in range(len(sources)))]
     rng, used = np.random.default_rng(seed), placebos[:PLACEBOS]
     places = [int(rng.integers(0, len(passages) + 1)) for _ in used]
-    contexts += [passages, *(insert_at(passages, p, place) for p, place in zip(used, places, strict=True))]
+    contexts.append(passages)
+    contexts += [[*passages[:place], p, *passages[place:]] for p, place in zip(used, places, strict=True)]
     answers: list[Answer] = []
     watch = watch or Watch()
     for context in contexts:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Occlusion, Settings
-from engine.core.values import Answer, Attribution, Details, Prompt
+from engine.core.values import Answer, Attribution, Details, Json, Prompt
 from engine.methods import both_ways, hierarchy
 from engine.methods.aggregate import passage_attribution
 from engine.methods.attention import value_weighted_attention
@@ -66,11 +66,10 @@ def _of_sources(name: str, score: Callable[..., Attribution], about: str) -> Met
 
 def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
     """Leave-one-out down a hierarchy, by the proxy of the settings where they name one."""
-    proxy, counted = load_writer(settings.proxy) if settings.proxy else None, settings.count_citation_markers
+    proxy: Any = load_writer(settings.proxy) if settings.proxy else None
     if proxy is not None:
         require(proxy, "score")
-    assert proxy is None or isinstance(proxy, LanguageModel)
-    return hierarchy.hierarchical(*given, proxy=proxy, count_citation_markers=counted, **more)
+    return hierarchy.hierarchical(*given, proxy=proxy, **more)
 
 
 def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
@@ -87,36 +86,24 @@ def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: s
 
 def built_in(settings: Settings) -> tuple[Method, ...]:
     """The project's own methods with the target, the steps and the treatment of citation markers that are set."""
-    how, counted = settings.gradient, settings.occlusion.count_citation_markers
-    gradient = partial(input_x_gradient, target=how.target, count_citation_markers=counted)
-    norm, squared = partial(gradient, form="norm"), f"squared gradient of the {how.target}"
-    integrated = partial(
-        integrated_gradients, target=how.target, steps=how.integrated_steps, count_citation_markers=counted
-    )
-    left_out = partial(occlusion, floors=False, settings=Occlusion(count_citation_markers=counted))
-    down = partial(_hierarchical, settings.occlusion)
-    twice = partial(both_ways.both_ways, count_citation_markers=counted)
+    how = settings.gradient
+    counted: Json = {"count_citation_markers": settings.occlusion.count_citation_markers}
+    gradient = partial(input_x_gradient, target=how.target, **counted)
+    integrated = partial(integrated_gradients, target=how.target, steps=how.integrated_steps, **counted)
+    left_out = "Drop in the answer's log-probability without the passage."
+    gained = "Gain of each word by the passage, next to the others and alone: its likely source."
+    opened = "Occlusion for many passages: a cheap look at all, then exact scores of those that matter."
+    weighted = "Attention weighted by the value it carries; never negative."
+    reaction, squared = "How strongly the answer reacts to every input token.", f"squared gradient of the {how.target}"
+    attention = partial(value_weighted_attention, **counted)
     return (
-        _of_sources("occlusion", left_out, "Drop in the answer's log-probability without the passage."),
-        _of_sources(
-            both_ways.METHOD,
-            twice,
-            "Gain of each word by the passage, next to the others and alone: its likely source.",
-        ),
-        _of_sources(
-            hierarchy.METHOD,
-            down,
-            "Occlusion for many passages: a cheap look at all, then exact scores of those that matter.",
-        ),
+        _of_sources("occlusion", partial(occlusion, floors=False, settings=Occlusion(**counted)), left_out),
+        _of_sources(both_ways.METHOD, partial(both_ways.both_ways, **counted), gained),
+        _of_sources(hierarchy.METHOD, partial(_hierarchical, settings.occlusion, **counted), opened),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
-        _of_tokens(GRADIENT_NORM, norm, squared, "How strongly the answer reacts to every input token."),
+        _of_tokens(GRADIENT_NORM, partial(gradient, form="norm"), squared, reaction),
         _of_tokens("integrated gradients", integrated, how.target, "Gradients along a path from zero."),
-        _of_tokens(
-            "value-weighted attention",
-            partial(value_weighted_attention, count_citation_markers=counted),
-            "attention x value norm",
-            "Attention weighted by the value it carries; never negative.",
-        ),
+        _of_tokens("value-weighted attention", attention, "attention x value norm", weighted),
     )
 
 
@@ -162,8 +149,7 @@ def with_token_rows(
 ) -> Attribution:
     """Passage scores of any method for the whole answer (`scores`) and for single answer tokens (`per_token`).
 
-    A method without values per input token is asked for the stretches of those tokens, unless it scores every token
-    of the answer anyway.
+    A method without values per input token is asked for the stretches of those tokens, unless it scores all anyway.
     """
     if own.explain is not None:
         return passage_attribution(own.explain(model, prompt, answer, tokens=tokens, watch=watch), model.encode(prompt))

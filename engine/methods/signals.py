@@ -10,7 +10,7 @@ answer's own ids. Left out: nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -42,8 +42,7 @@ def s1(with_passages: str, without: str) -> float:
 def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch | None = None) -> tuple[float, float | None]:
     """Mean gain from the passages (nats per token): over all tokens, and over those outside citation markers.
 
-    `answer` carries the model's token ids, at least one. Two rows are scored. The second figure is None where every
-    token is a marker's.
+    `answer` carries the model's token ids, at least one. Scores two rows. The second is None if all are a marker's.
     """
     coded = model.encode(prompt)
     rows = model.score([coded, coded.without(set(prompt.numbers))], [t.id for t in answer.tokens], watch)
@@ -154,7 +153,15 @@ def scores_of(
     labels = {number: passage.relevant for number, passage in enumerate(passages, start=1)}
     labelled = any(label is not None for label in labels.values())
     marked = overlap_words(answer.text, passages)
-    nli = _entailed(answer, texts, labels if labelled else {}, entails)
+    nli: dict[str, float | None] = {}
+    if entails is not None:
+        cited, ask = statements(answer), remembered(entails, {})
+        nli = {
+            "citation_precision": nli_citation_precision(cited, texts, ask),
+            "citation_recall": alce_citation_recall(cited, texts, ask),
+            "alce_precision": alce_citation_precision(cited, texts, ask),
+            "rfcp": rfcp(cited, texts, labels, ask) if labelled else None,
+        }
     return Scores(
         **nli,
         distractor_share=distractor_share(answer, labels) if labelled else None,
@@ -165,21 +172,6 @@ def scores_of(
         unsupported=sum(not word.found for word in marked),
         missing=_missing(answer, entails is not None, labelled, bool(golds)),
     )
-
-
-def _entailed(
-    answer: Answer, texts: Mapping[int, str], labels: Mapping[int, bool | None], entails: Entails | None
-) -> dict[str, float | None]:
-    """The scores that ask a verifier; `labels` is empty where no passage has one."""
-    if entails is None:
-        return {}
-    cited, ask = statements(answer), remembered(entails, {})
-    return {
-        "citation_precision": nli_citation_precision(cited, texts, ask),
-        "citation_recall": alce_citation_recall(cited, texts, ask),
-        "alce_precision": alce_citation_precision(cited, texts, ask),
-        "rfcp": rfcp(cited, texts, labels, ask) if labels else None,
-    }
 
 
 def _missing(answer: Answer, verifier: bool, labelled: bool, gold: bool) -> dict[str, str]:

@@ -81,7 +81,10 @@ def answer_support(
     ]
     speaking = iter(verifier.entailment(pairs, watch).tolist())
     spans = [(sentence.start, sentence.end) for sentence in said]
-    explained = _explained(scored, spans, watch)
+    explained: Sequence[float | None] = [None] * len(spans)
+    if scored:
+        with suppress(PromptTooLong):  # more passages than the scorer's window holds
+            explained = surprise_explained(*scored, spans, watch)
     result, held = [], frozenset[str]().union(*(window.stems for window in found))
     for sentence, (_, similarity), places, share in zip(said, close, chosen, explained, strict=True):
         read = [next(speaking) for _ in places]
@@ -105,14 +108,6 @@ def answer_support(
             )
         )
     return tuple(result)
-
-
-def _explained(scored: Scored | None, spans: Sequence[Span], watch: Watch | None) -> Sequence[float | None]:
-    """`surprise_explained`, or None for each span without a scorer or with more passages than its window holds."""
-    with suppress(PromptTooLong):
-        if scored:
-            return surprise_explained(*scored, spans, watch)
-    return [None] * len(spans)
 
 
 def surprise_explained(

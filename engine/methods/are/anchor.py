@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 from engine.core.text import sentences
 from engine.english.pronouns import opens_with_pronoun
-from engine.methods.are.gaps import missing
 from engine.methods.are.quantities import in_other_order
-from engine.methods.are.shared_words import stems
+from engine.methods.are.shared_words import missing, stems
 from engine.methods.are.values import Evidence
 
 SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
@@ -91,11 +90,6 @@ def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
     return frozenset(name for name in anchor.lacking if all(name in other.lacking for other in others))
 
 
-def _miscopied(gone: Collection[str], here: Collection[str]) -> list[str]:
-    """The missing numbers whose digits occur here in another order."""
-    return [word for word in gone if any(in_other_order(word, other) for other in here if other[0].isdigit())]
-
-
 def _named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -> int:
     """Where the sentence before starts, which says who "she" is, if a pronoun opens this one; else where this does."""
     before = [start for start, end in spans if end <= best[0]]
@@ -114,7 +108,9 @@ def _anchor(fact: str, place: int, one: Evidence, weights: dict[str, float], cit
     def share(span: tuple[int, int]) -> float:
         here = stems(one.text[slice(*span)]) | title
         held = sum(weight for word, weight in asked.items() if word in here)
-        known = sum(weights[word] for word in _miscopied(gone, here))  # counts like a word that is there
+        numbers = [word for word in here if word[0].isdigit()]
+        miscopied = [word for word in gone if any(in_other_order(word, other) for other in numbers)]
+        known = sum(weights[word] for word in miscopied)  # counts like a word that is there
         return (held + known) / (total + (1 - GONE) * known) if total else 0.0
 
     spans = sentences(one.text) or [(0, len(one.text))]

@@ -18,13 +18,11 @@ from msgspec.structs import replace
 from engine.core.progress import Watch
 from engine.english.parser import common_nouns
 from engine.methods.are.anchor import Anchor, Others
-from engine.methods.are.differences import Replacement, apply, replacements
-from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, changes
+from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, Replacement, apply, changes, replacements
 from engine.methods.are.event_order import against, turned
-from engine.methods.are.gaps import missing
 from engine.methods.are.names import in_full, may_replace, names
 from engine.methods.are.quantities import CURRENCIES, dates, in_other_order, months, quantities
-from engine.methods.are.shared_words import stems
+from engine.methods.are.shared_words import missing, stems
 from engine.methods.are.values import Change, Edit, Evidence, Ruling
 from engine.models.protocols import Entailment, Judged
 
@@ -89,16 +87,12 @@ def _whole_name(fact: str, change: Replacement, sentence: str, others: Others) -
     """
     new = in_full(change.new, others.texts) if " " in fact[change.start : change.end] else change.new
     described = _DESCRIBED.search(fact, max(0, change.start - _FAR), change.start)
-    alike = re.search(rf"\b[Tt]he {re.escape(new)}(?!\w)", sentence)
-    if described and alike and _nouns(fact, described.end("article"), change.start):
-        return Replacement(described.start(), change.end, f"{described['article']} {new}")
+    if described and re.search(rf"\b[Tt]he {re.escape(new)}(?!\w)", sentence):
+        nouns = common_nouns(fact)  # "bank clerk", not "firm paid"
+        said = re.compile(r"\w+").finditer(fact, described.end("article"), change.start)
+        if all(word.span() in nouns for word in said):
+            return Replacement(described.start(), change.end, f"{described['article']} {new}")
     return Replacement(change.start, change.end, new)
-
-
-def _nouns(fact: str, start: int, end: int) -> bool:
-    """Are all words of [start, end) common nouns: "bank clerk", not "firm paid"."""
-    said = common_nouns(fact)
-    return all(word.span() in said for word in re.compile(r"\w+").finditer(fact, start, end))
 
 
 def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> list[Replacement]:
@@ -152,16 +146,9 @@ def _said_already(fact: str, change: Replacement, clause: str = "") -> bool:
         new = stems(change.new)
         return len(new & stems(rest)) * 2 > len(new)
     if change.kind == "date":
-        return bool(_days(change.new) & _days(rest))
-    return change.kind == "number" and bool(_values(change.new) & _values(rest))
-
-
-def _days(text: str) -> set[tuple[str, str]]:
-    return {(day, month) for _, _, day, month in dates(text)}
-
-
-def _values(text: str) -> set[tuple[float, bool]]:
-    return {(quantity.value, quantity.unit == "day") for quantity in quantities(text)}
+        return not {found[2:] for found in dates(change.new)}.isdisjoint(found[2:] for found in dates(rest))
+    values, others = ({(q.value, q.unit == "day") for q in quantities(text)} for text in (change.new, rest))
+    return change.kind == "number" and not values.isdisjoint(others)
 
 
 def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:

@@ -45,9 +45,7 @@ def _between(start: int, end: int, origin: dict[int, int], answer: str) -> tuple
     """Where something is put in between two characters: both copied, and nothing but white space between them."""
     before = next((origin[i] + 1 for i in range(start - 1, start - 3, -1) if i in origin), None)
     after = next((origin[i] for i in range(end, end + 2) if i in origin), None)
-    if before is None:
-        return None
-    if after is not None and (after < before or answer[before:after].strip()):
+    if before is None or (after is not None and (after < before or answer[before:after].strip())):
         return None
     return before, before
 
@@ -64,8 +62,9 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
         certain = all(spot is not None for spot in spots)
         for change, spot in zip(edit.changes, spots, strict=True):
             start, end = spot or (clause.start, clause.end)
-            old = answer[start:end] if spot else change.old
-            new = _new_text(change, start, end) if spot else change.new
+            old, new = (answer[start:end], change.new.strip()) if spot else (change.old, change.new)
+            if spot and start == end and new[:1].isalnum():
+                new = f" {new}"  # put in between two words
             why = edit.why if certain else f"{edit.why}; its position in the clause is uncertain"
             placed = Placed(
                 id="",
@@ -84,12 +83,6 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
                 result.append(placed)
     ordered = sorted(_without_overlaps(result), key=lambda e: (e.start, e.end))
     return [replace(edit, id=str(number)) for number, edit in enumerate(ordered, start=1)]
-
-
-def _new_text(change: Change, start: int, end: int) -> str:
-    """The change's text, with a blank in front where it is put in between two words."""
-    new = change.new.strip()
-    return f" {new}" if start == end and new and new[0].isalnum() else new
 
 
 def _without_overlaps(found: list[Placed]) -> list[Placed]:

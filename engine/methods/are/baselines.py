@@ -3,11 +3,12 @@
 DRQA: one search with question and answer, no edit. RARR: questions that check the whole answer, evidence for each, an
 agreement gate, an edit of the whole answer. CCVER: the same gate and edit with yes/no questions. EFEC-style: RARR's
 questions, then one edit by all evidence. All but DRQA ask by a language model and are not offered without one.
-Left out: EFEC's trained T5 (not shipped), CCVER's summaries of web pages.
+Left out: EFEC's trained T5 (not shipped), CCVER's summaries of web pages. The last part compares facts with questions.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +17,15 @@ from typing import Literal
 from engine.core.errors import CannotDo, InputError
 from engine.core.metrics import ENTAILED, attribution_precision_unpaired, attribution_recall
 from engine.core.progress import Watch
-from engine.core.values import Value
+from engine.core.values import Prompt, Segment, Value
+from engine.methods.are.are import entailment_matrix, measured, measures
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.evidence import find_evidence
-from engine.methods.are.report import entailment_matrix, measured, measures
 from engine.methods.are.tools import Task
-from engine.methods.are.values import Evidence, Exchange, Measures
+from engine.methods.are.values import Decomposition, Evidence, Exchange, Measures
 from engine.methods.are.verdict import ask_verdict, asked
-from engine.models.protocols import Writer
+from engine.models.protocols import LanguageModel, Writer, require
 from engine.models.replies import lines
 from engine.prompts import ask
 
@@ -161,18 +162,23 @@ def _result(
     aggregated: Measures | None = None,
 ) -> Baseline:
     """The run with the unpaired measures of the revised answer and of the answer as it was."""
-    unique = {one.text: one for one in found if one is not None}
+    unique, verifier = {one.text: one for one in found if one is not None}, run.task.tools.verifier
     known: dict[tuple[str, str], float] = {}
-    after = [plain(clause.text) for clause in decompose(revised_answer).clauses]
-    before = [plain(clause.text) for clause in run.found.clauses]
+
+    def unpaired(text: str, split: Decomposition) -> Measures:
+        clauses = [plain(clause.text) for clause in split.clauses]
+        matrix = entailment_matrix(list(unique), clauses, verifier, known, run.watch)
+        recall, precision = attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED)
+        return measured(recall, precision, run.answer, text, verifier.name, len(run.found.clauses))
+
     return Baseline(
         name=name,
         queries=tuple(queries),
         evidence=tuple(unique.values()),
         revised=revised_answer,
-        measures=_unpaired(run, list(unique), after, known, revised_answer),
+        measures=unpaired(revised_answer, decompose(revised_answer)),
         aggregated=aggregated,
-        before=_unpaired(run, list(unique), before, known, run.answer),
+        before=unpaired(run.answer, run.found),
         notes=tuple(run.notes),
         exchanges=tuple(run.exchanges),
     )
@@ -189,15 +195,6 @@ def _aggregated(
     joined = ["\n".join(dict.fromkeys(text for text, of in said if of == number)) for number in range(len(texts))]
     paired = entailment_matrix(joined, texts, run.task.tools.verifier, {}, run.watch)
     return measures(paired, run.answer, revised_answer, run.task.tools.verifier.name)
-
-
-def _unpaired(
-    run: _Run, evidence: Sequence[str], clauses: Sequence[str], known: dict[tuple[str, str], float], text: str
-) -> Measures:
-    """Measures of `text`, whose clauses these are; what was asked already is in `known`."""
-    matrix = entailment_matrix(evidence, clauses, run.task.tools.verifier, known, run.watch)
-    recall, precision = attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED)
-    return measured(recall, precision, run.answer, text, run.task.tools.verifier.name, len(run.found.clauses))
 
 
 METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
@@ -234,3 +231,53 @@ def parse_questions(reply: str, *, yes_no: bool = False) -> tuple[str, ...]:
     """
     found = [line for line in lines(reply) if line.endswith("?")]
     return tuple(dict.fromkeys(line for line in found if not (yes_no and _OPEN.match(line))))[:_MOST]
+
+
+# Entropy of atomic facts against sub-questions (sections 3 "Hypothesis" and 5.5). H(X) = - sum P(x) log P(x), P(x) the
+# product of the tokens' probabilities, over the texts of one kind. P of a sentence is so small that the sum hardly sees
+# it, and length alone moves it: the surprisal - log P(x) in nats is told with it, as a total and per token. Scored
+# without passages, after the same short instruction for both kinds.
+
+INSTRUCTION = "Text:"
+
+
+class Entropy(Value, frozen=True):
+    """Of `texts` texts: the paper's sum, the mean surprisal of a text and of a token (nats), tokens."""
+
+    entropy: float
+    surprisal: float
+    per_token: float
+    texts: int
+    tokens: int
+    model: str
+
+
+def entropy(texts: Sequence[str], model: LanguageModel, watch: Watch | None = None) -> Entropy:
+    """Entropy and surprisal of the texts under the model; raise `CannotDo` for one that gives no probabilities."""
+    require(model, "score")
+    prompt = model.encode(Prompt(segments=(Segment(kind="instruction", text=INSTRUCTION),)))
+    totals, tokens = [], 0
+    for text in texts:
+        answer = model.encode_answer(f" {text}")
+        scores = model.score([prompt], [token.id for token in answer.tokens], watch)[0]
+        totals.append(float(scores.sum()))
+        tokens += len(answer.tokens)
+    return Entropy(
+        entropy=-sum(math.exp(total) * total for total in totals),
+        surprisal=-sum(totals) / len(totals) if totals else 0.0,
+        per_token=-sum(totals) / tokens if tokens else 0.0,
+        texts=len(totals),
+        tokens=tokens,
+        model=model.name,
+    )
+
+
+def entropies(
+    facts: Sequence[str], questions: Sequence[str], model: LanguageModel, watch: Watch | None = None
+) -> dict[str, Entropy]:
+    """Of the facts, and of the yes/no questions that CCVER asks about the same answer (5.5): "facts", "sub_questions".
+
+    Without questions the second is left out. Raise `CannotDo` for a model that gives no probabilities.
+    """
+    kinds = {"facts": facts, "sub_questions": questions}
+    return {kind: entropy(texts, model, watch) for kind, texts in kinds.items() if texts}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -39,18 +40,12 @@ def clause_spans(text: str) -> tuple[Span, ...]:
     """
     found: list[Span] = []
     for start, end in cited_sentences(text, style_of(text)):
-        found.extend(_clauses(text, start, end))
-    return tuple(span for span in found if any(c.isalnum() for c in blanked(text[span[0] : span[1]])))
-
-
-def _clauses(text: str, start: int, end: int) -> list[Span]:
-    sentence = blanked(text[start:end])
-    cuts = [start]
-    for cut in clause_starts(sentence):
-        apart = len(text[cuts[-1] : start + cut].split()) >= _SHORTEST and len(sentence[cut:].split()) >= _SHORTEST
-        cuts += [start + cut] if apart else []
-    spans = zip(cuts, [*cuts[1:], end], strict=True)
-    return [_trimmed(text, a, b) for a, b in spans]
+        sentence, cuts = blanked(text[start:end]), [start]
+        for cut in clause_starts(sentence):
+            sides = text[cuts[-1] : start + cut], sentence[cut:]
+            cuts += [start + cut] if all(len(side.split()) >= _SHORTEST for side in sides) else []
+        found += [_trimmed(text, *span) for span in pairwise([*cuts, end])]
+    return tuple(span for span in found if any(c.isalnum() for c in blanked(text[slice(*span)])))
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
@@ -91,8 +86,10 @@ def decompose(
     watch = watch or Watch()
     exchanges: list[Exchange] = []
     spans: tuple[Span, ...] = ()
-    if not is_refusal(text):
-        spans = _spans(text, writer, demonstrations, exchanges, watch) if molecular or atomic else _whole(text)
+    if not is_refusal(text) and (molecular or atomic):
+        spans = _spans(text, writer, demonstrations, exchanges, watch)
+    elif not is_refusal(text) and text.strip():
+        spans = ((len(text) - len(text.lstrip()), len(text.rstrip())),)
     clauses = [Clause(start=a, end=b, text=text[a:b]) for a, b in spans]
     if not atomic:
         done = [replace(c, facts=(_fact(plain(c.text), c, RULES),)) for c in clauses]
@@ -124,12 +121,6 @@ def joined_facts(clauses: Sequence[Clause]) -> tuple[str, list[Clause]]:
     return text, units
 
 
-def _whole(text: str) -> tuple[tuple[int, int], ...]:
-    stripped = text.strip()
-    start = text.find(stripped) if stripped else 0
-    return ((start, start + len(stripped)),) if stripped else ()
-
-
 def plain(text: str) -> str:
     """The text without citation markers, white space single.
 
@@ -145,22 +136,14 @@ def facts_by_rules(clauses: Sequence[Clause]) -> list[Clause]:
     for clause in clauses:
         facts = []
         for words, copied in split_with_pieces(blanked(clause.text)):
-            resolved, opening = resolve(words, known)
-            facts.append(_rule_fact(resolved, copied, clause, opening, len(resolved) - len(words)))
+            resolved, opening = resolve(words, known)  # a pronoun's noun is the first `opening` characters, no copy
+            placed = ((place + len(resolved) - len(words), origin, length) for place, origin, length in copied)
+            pieces = [Piece(fact=a, answer=clause.start + b, length=n) for a, b, n in placed if a >= opening]
+            facts.append(Fact(text=resolved, made_by=RULES, pieces=tuple(pieces)))
         facts = facts or [_fact(plain(clause.text), clause, RULES)]
         known = known.after(facts[0].text)
         done.append(replace(clause, facts=tuple(facts)))
     return done
-
-
-def _rule_fact(text: str, copied: Sequence[tuple[int, int, int]], clause: Clause, opening: int, moved: int) -> Fact:
-    """A fact whose copied tokens are known; the first `opening` characters a resolved pronoun put in."""
-    pieces = tuple(
-        Piece(fact=place + moved, answer=clause.start + origin, length=length)
-        for place, origin, length in copied
-        if place + moved >= opening
-    )
-    return Fact(text=text, made_by=RULES, pieces=pieces)
 
 
 def _fact(text: str, clause: Clause, made_by: str) -> Fact:
@@ -186,7 +169,7 @@ def _beside(mine: Sequence[re.Match[str]], i: int, theirs: Sequence[re.Match[str
 
 def _spans(
     text: str, writer: Writer | None, demonstrations: int, exchanges: list[Exchange], watch: Watch
-) -> tuple[tuple[int, int], ...]:
+) -> tuple[Span, ...]:
     if writer is None:
         return clause_spans(text)
     prompt = ask("clauses", demonstrations, text=text)
@@ -196,7 +179,7 @@ def _spans(
     return spans or clause_spans(text)
 
 
-def parse_clauses(reply: str, text: str) -> tuple[tuple[int, int], ...] | None:
+def parse_clauses(reply: str, text: str) -> tuple[Span, ...] | None:
     """Spans of the reply's lines in `text`, in order; None unless all are copied and no word is left out.
 
     A line may differ in citation markers, white space, quotes, bold and final punctuation. The span takes in the marks
@@ -206,9 +189,8 @@ def parse_clauses(reply: str, text: str) -> tuple[tuple[int, int], ...] | None:
     >>> [text[a:b] for a, b in parse_clauses("1. Ice melts\\n2. Steam rises", text) or ()]
     ['Ice "melts" [cite_1].', 'Steam  rises.']
     """
-    theirs = _pieces(text)
-    spans: list[tuple[int, int]] = []
-    at = 0
+    theirs, at = _pieces(text), 0
+    spans: list[Span] = []
     for line in lines(reply):
         mine = [piece for piece, _ in _pieces(line)]
         while mine and mine[-1] in _FINAL:
@@ -219,7 +201,9 @@ def parse_clauses(reply: str, text: str) -> tuple[tuple[int, int], ...] | None:
         if place is None:
             return None
         at = place + len(mine)
-        spans.append((theirs[place][1], _end(text, theirs[at - 1])))
+        last, start = theirs[at - 1]
+        match = _ENDING.match(text, start + len(last))
+        spans.append((theirs[place][1], match.end() if match else start + len(last)))
     return tuple(spans) if spans and all(_skipped(piece) for piece, _ in theirs[at:]) else None
 
 
@@ -241,13 +225,6 @@ def _next_place(mine: Sequence[str], theirs: Sequence[tuple[str, int]], at: int)
 
 def _skipped(piece: str) -> bool:
     return piece.lower() in _JOINING or not any(c.isalnum() for c in piece)
-
-
-def _end(text: str, last: tuple[str, int]) -> int:
-    """The end of the span whose last piece this is, with the sentence's end and its markers."""
-    end = last[1] + len(last[0])
-    match = _ENDING.match(text, end)
-    return match.end() if match else end
 
 
 def parse_facts(reply: str, clause: str) -> list[str] | None:

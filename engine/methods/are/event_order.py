@@ -41,7 +41,7 @@ _KNOWN = 3  # words of an event from which another passage is known to speak of 
 
 @dataclass(frozen=True)
 class Order:
-    """Two events around [start, end), as written and by the stems of their words: `left` comes first where `first`.
+    """Two events around [start, end), as written (`said`): the one that is named first comes first where `first`.
 
     `dated`: dates told that it is the other way round, no words.
     """
@@ -51,16 +51,6 @@ class Order:
     first: bool
     said: tuple[str, str]
     dated: bool = False
-
-    @property
-    def left(self) -> frozenset[str]:
-        """The stems of the event that is named first."""
-        return stems(self.said[0])
-
-    @property
-    def right(self) -> frozenset[str]:
-        """The stems of the other event."""
-        return stems(self.said[1])
 
 
 def orders(text: str) -> list[Order]:
@@ -106,8 +96,9 @@ def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | N
 
 def _agrees(mine: Order, other: Order) -> bool | None:
     """Do two orders agree; None where they are about other events."""
-    same = len(mine.right & other.right), len(mine.left & other.left)
-    turned = len(mine.left & other.right), len(mine.right & other.left)
+    left, right, their_left, their_right = map(stems, (*mine.said, *other.said))
+    same = len(right & their_right), len(left & their_left)
+    turned = len(left & their_right), len(right & their_left)
     if sum(same) >= max(_SHARED, sum(turned) + 1) and same[0]:
         return mine.first == other.first
     if sum(turned) >= max(_SHARED, sum(same) + 1) and all(turned):

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from engine.answer.citations import find_citations, style_of
 from engine.core.progress import Watch
@@ -78,26 +77,23 @@ def find_evidence(
     watch = watch or Watch()
     watch.step("search", 0, len(facts))
     named = cited if cited and settings.anchored else [frozenset[int]()] * len(facts)
-    from_case = _case_evidence(facts, queries, sources, settings.passages, named)
-    if sources.collection is None:
-        return by_relevance(facts, from_case, verifier, watch)
-    found = _searched(facts, queries, sources.collection, Retrieval(k=settings.passages, mode=sources.mode), watch)
-    held = {_words(passage.text) for passage in sources.case}
-    both = [
-        (
-            *(replace(e, in_corpus=_words(e.text) in {_words(other.text) for other in theirs}) for e in mine),
-            *(e for e in theirs if _words(e.text) not in held),
-        )
-        for mine, theirs in zip(from_case, found, strict=True)
-    ]
-    return by_relevance(facts, both, verifier, watch)
+    found = _case_evidence(facts, queries, sources, settings.passages, named)
+    if sources.collection is not None:
+        how = Retrieval(k=settings.passages, mode=sources.mode)
+        searched = _searched(facts, queries, sources.collection, how, watch)
+        held = {_words(passage.text) for passage in sources.case}
+        found = [
+            (
+                *(replace(e, in_corpus=_words(e.text) in {_words(other.text) for other in theirs}) for e in mine),
+                *(e for e in theirs if _words(e.text) not in held),
+            )
+            for mine, theirs in zip(found, searched, strict=True)
+        ]
+    return _by_relevance(facts, found, verifier, watch)
 
 
-def by_relevance(
-    facts: Sequence[str],
-    found: Sequence[tuple[Evidence, ...]],
-    verifier: Entailment | None = None,
-    watch: Watch | None = None,
+def _by_relevance(
+    facts: Sequence[str], found: Sequence[tuple[Evidence, ...]], verifier: Entailment | None, watch: Watch
 ) -> list[tuple[Evidence, ...]]:
     """The evidence of each fact with its relevance, each source by falling relevance, the case's passages first.
 
@@ -135,32 +131,25 @@ def _case_evidence(
     if not sources.case or not facts:
         return [() for _ in facts]
     asked = list(dict.fromkeys([*facts, *(query for some in queries for query in some)]))
-    best = dict(zip(asked, _similar(asked, sources), strict=True))
+    parts = [[p.text, *(p.text[a:b] for a, b in sentences(p.text))] for p in sources.case]
+    starts = np.cumsum([0, *(len(texts) for texts in parts[:-1])])
+    similar = sources.embedder.embed(asked) @ sources.embedder.embed([text for texts in parts for text in texts]).T
+    closest = np.maximum.reduceat(similar, starts, axis=1)  # (queries, passages): a passage or its closest sentence
+    best = dict(zip(asked, closest, strict=True))
     result = []
     for fact, some, named in zip(facts, queries, cited, strict=True):
         found = [{int(i) for i in np.argsort(-best[query], kind="stable")[:most]} for query in some]
         pooled = sorted(set().union(*found), key=lambda i: (-best[fact][i], i))[:most]
         cites = (number - 1 for number in named if 0 < number <= len(sources.case))
         order = sorted({*pooled, *cites}, key=lambda i: (-best[fact][i], i))
-        result.append(tuple(_evidence(sources.case[i], float(best[fact][i]), _places(i, found), i + 1) for i in order))
+        result.append(tuple(_evidence(sources.case[i], float(best[fact][i]), i, found, i + 1) for i in order))
     return result
 
 
-def _similar(queries: Sequence[str], sources: Sources) -> NDArray[np.float32]:
-    """Cosine of each query with each case passage or its closest sentence, shape (queries, passages)."""
-    parts = [[p.text, *(p.text[a:b] for a, b in sentences(p.text))] for p in sources.case]
-    flat = [text for texts in parts for text in texts]
-    starts = np.cumsum([0, *(len(texts) for texts in parts[:-1])])
-    similar = sources.embedder.embed(list(queries)) @ sources.embedder.embed(flat).T
-    return np.maximum.reduceat(similar, starts, axis=1)
-
-
-def _places(one: object, found: Sequence[Container[object]]) -> tuple[int, ...]:
-    """The places of the searches that found it."""
-    return tuple(place for place, some in enumerate(found) if one in some)
-
-
-def _evidence(passage: Passage, score: float, found_by: tuple[int, ...], number: int | None = None) -> Evidence:
+def _evidence(
+    passage: Passage, score: float, key: object, found: Sequence[Container[object]], number: int | None = None
+) -> Evidence:
+    """The passage as evidence; `found` are the results of each query, in which its `key` may be."""
     return Evidence(
         text=unwrapped(passage.text),
         source="case" if number else "corpus",
@@ -169,7 +158,7 @@ def _evidence(passage: Passage, score: float, found_by: tuple[int, ...], number:
         title=passage.title,
         number=number,
         score=round(score, 4),
-        found_by=found_by,
+        found_by=tuple(place for place, some in enumerate(found) if key in some),
     )
 
 
@@ -197,11 +186,10 @@ def _reranked(
     if tuple(asked) == (fact,) and all("dense" in hit.parts for hit in hits):
         scores = [hit.parts["dense"] for hit in hits]
     else:
-        embedder = collection.embedder
-        vectors = embed_passages(embedder, [hit.passage.text for hit in hits])
-        scores = [float(v) for v in vectors @ embedder.embed([fact])[0]]
+        vectors = embed_passages(collection.embedder, [hit.passage.text for hit in hits])
+        scores = (vectors @ collection.embedder.embed([fact])[0]).tolist()
     order = sorted(range(len(hits)), key=lambda i: -scores[i])[:most]
-    return tuple(_evidence(hits[i].passage, scores[i], _places(hits[i].passage.id, found)) for i in order)
+    return tuple(_evidence(hits[i].passage, scores[i], hits[i].passage.id, found) for i in order)
 
 
 # Fact expansion (ARE, section 4.3, appendices A.3 and B): two search phrases for a fact that nothing settled.

@@ -82,7 +82,11 @@ def guarded(
     """The ruling of an entailment model on `evidence`, turned where a guard speaks against it (see `Read`)."""
     sentence = evidence[anchor.start : anchor.end]
     if settings.names_and_numbers and anchor.lacking:
-        ruling = _lacking(ruling, fact, sentence, anchor)
+        why = f"the passage does not contain {', '.join(anchor.lacking)}"
+        if ruling.verdict != "editing_required" and anchor.share >= SURELY and _rival(fact, sentence, anchor):
+            ruling = _contradicted(ruling, f"{why} but another in its place", anchor.lacking)
+        elif ruling.verdict == "supportive":
+            ruling = _lowered(ruling, why)
     if settings.event_order and ruling.verdict == "supportive":
         order = against(fact, evidence, dated)
         if order is not None:
@@ -115,14 +119,6 @@ def speaks(fact: str, sentence: str, anchor: Anchor, settings: Verification) -> 
     if not settings.anchored or anchor.share >= SPEAKS:
         return True
     return settings.event_order and against(fact, sentence) is not None
-
-
-def _lacking(ruling: Ruling, fact: str, sentence: str, anchor: Anchor) -> Ruling:
-    """A supportive or irrelevant verdict on a passage that lacks a number or name of the fact."""
-    why = f"the passage does not contain {', '.join(anchor.lacking)}"
-    if ruling.verdict != "editing_required" and anchor.share >= SURELY and _rival(fact, sentence, anchor):
-        return _contradicted(ruling, f"{why} but another in its place", anchor.lacking)
-    return _lowered(ruling, why) if ruling.verdict == "supportive" else ruling
 
 
 def _contradicted(ruling: Ruling, why: str, lacking: tuple[str, ...]) -> Ruling:

@@ -16,7 +16,7 @@ from engine.methods.are.quantities import MONTHS
 from engine.models.alignment import NUMBER_WORDS
 
 NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
-WEEKDAYS = frozenset(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
+_DATES = {*MONTHS, "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 _NO_NAMES = STOP_WORDS | NEGATIONS | NUMBER_WORDS.keys()
 _PART = r"[A-Z](?:[\w'’&-]|\.(?=\w))*"
 _NAME = re.compile(
@@ -32,8 +32,9 @@ def names(text: str) -> list[tuple[int, int, str]]:
     >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came")]
     ['Gate', 'Ada Berg', 'Viktor']
     """
-    found = [_trimmed(text, *run.span()) for run in _NAME.finditer(text)]
-    return [(start, end, text[start:end]) for start, end in found if not _common(text[start:end])]
+    spans = [_trimmed(text, *run.span()) for run in _NAME.finditer(text)]
+    found = [(start, end, text[start:end]) for start, end in spans if end - start > 1]
+    return [run for run in found if run[2] not in _DATES and run[2].lower() not in _NO_NAMES]
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -46,11 +47,6 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
         start = found.end()
     bare = text[start:end].lstrip()
     return end - len(bare), end - len(bare) + len(bare.rstrip())
-
-
-def _common(name: str) -> bool:
-    """A capitalised word at the start of a sentence that is not a name; a month or a day of the week."""
-    return name.lower() in _NO_NAMES or name in MONTHS or name in WEEKDAYS or len(name) < 2
 
 
 _PLACED = re.compile(r"(?<!stake )(?<!share )(?<!shares )(?<!interest )\b(?:[Ii]n|[Aa]t|[Nn]ear)\s$")

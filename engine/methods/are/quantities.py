@@ -92,28 +92,16 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
     scale = _SCALE.match(text, match.end())
     end = scale.end() if scale else match.end()
     value *= _SCALES[scale.group(1).lower()] if scale else 1.0
-    comparison, start, stop, said = _comparison(text, match.start())
-    return Quantity(
-        start=match.start(),
-        end=end,
-        text=text[match.start() : end],
-        value=value,
-        unit=_unit(text, match, end, value),
-        near=near(text, match.start(), end),
-        comparison=comparison,
-        comparison_start=start,
-        comparison_end=stop,
-        comparison_text=said,
-    )
+    start, unit = match.start(), _unit(text, match, end, value)
+    return Quantity(start, end, text[start:end], value, unit, near(text, start, end), *_comparison(text, start))
 
 
 def _comparison(text: str, start: int) -> tuple[Comparison, int, int, str]:
     """The comparison that stands before the number, with at most a currency, "the" or a date's month between."""
-    before = text[max(0, start - 45) : start]
     offset = max(0, start - 45)
     between = rf"(?:\s+(?:a|an|the|about|of|USD|EUR|GBP|US|{'|'.join(MONTHS)}|\d{{1,2}}|,))*\s*[$€£]?\s*$"
     for kind, pattern in _COMPARISONS:
-        match = re.search(rf"\b({pattern}){between}", before, re.IGNORECASE)
+        match = re.search(rf"\b({pattern}){between}", text[offset:start], re.IGNORECASE)
         if match:
             return kind, offset + match.start(1), offset + match.end(1), match.group(1)
     return "", 0, 0, ""

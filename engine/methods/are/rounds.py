@@ -44,8 +44,7 @@ EDITED_FROM = 2  # passages that ask for an edit from which one is tried
 class _Work:
     """A fact in a round: its place among the records, what is asked and found for it, and the passages to check.
 
-    `said` is the answer's sentence; `near` are the anchors of the passages considered, the best first; `dated` the
-    parts of these that name a day.
+    `said` is the answer's sentence; `near` are the anchors of the passages considered, the best first.
     """
 
     place: int
@@ -76,9 +75,14 @@ def one_round(
     works = []
     for place, record in enumerate(records):
         if _open(record, number, task.settings):
-            clause = found.clauses[record.clause]
+            clause, fact = found.clauses[record.clause], record.fact.text
+            queries: tuple[str, ...] = (fact,)
+            exchange: Exchange | None = None
+            if number:  # its expansions after the first round
+                context = clause.text if number > 1 else ""
+                queries, exchange = expand(fact, task.question, task.tools.expander, context, watch)
             said = _sentence(task.answer, clause)
-            works.append(_Work(place, record, clause.text, said, *_queries(task, clause.text, record, number, watch)))
+            works.append(_Work(place, record, clause.text, said, queries, exchange))
     if not works:
         return
     cited = [cited_numbers(task.answer, found.clauses[work.record.clause]) for work in works]
@@ -114,15 +118,6 @@ def _open(record: FactRecord, number: int, settings: Verification) -> bool:
     return number == 0 or (settings.re_retrieval and record.outcome in again)
 
 
-def _queries(
-    task: Task, clause: str, record: FactRecord, number: int, watch: Watch
-) -> tuple[tuple[str, ...], Exchange | None]:
-    """The fact itself in the first round, its expansions after that."""
-    if number == 0:
-        return (record.fact.text,), None
-    return expand(record.fact.text, task.question, task.tools.expander, clause if number > 1 else "", watch)
-
-
 def _not_tried(
     record: FactRecord, evidence: Sequence[Evidence], near: Sequence[Anchor], settings: Verification
 ) -> tuple[int, ...]:
@@ -152,10 +147,8 @@ def _checks(
     own: list[Ruling] = []
     if tools.measured and pairs:
         read = [
-            Read(work.fact, work.said, work.considered[i], anchor, work.dated)
+            Read(work.fact, work.said, work.considered[i], next(a for a in work.near if a.evidence == i), work.dated)
             for work, i in rows
-            for anchor in work.near
-            if anchor.evidence == i
         ]
         own = with_guards(judge(pairs, tools.verifier, watch), read, task.sources.embedder, task.settings)
     rulings, asked = iter(own), iter(said)

@@ -1,4 +1,8 @@
-"""Which words a fact and a passage share, by stems: a reading aid, no verdict."""
+"""Which words a fact and a passage share, by stems, and which numbers and names of the fact its evidence lacks.
+
+Shared words are a reading aid, no verdict. With a number or name missing the evidence bears out part at most; what
+follows from it for a verdict stands in `guards.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,15 @@ import re
 from functools import lru_cache
 
 from engine.core.text import STOP_WORDS, content_words
-from engine.methods.are.quantities import quantities
-from engine.models.alignment import stem
+from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
+from engine.models.alignment import NUMBER_WORDS, stem
 
 WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s?(?!\w)")
+_NAME = re.compile(r"(?<![\w.])[A-Z][\w'’&-]*(?:\.(?=\w)[\w'’&-]+)*")
+_NO_NAMES = STOP_WORDS | NUMBER_WORDS.keys()
+_POSSESSIVE_END = re.compile(r"['’]s?$")
 
 
 def is_content(word: str) -> bool:
@@ -54,3 +61,41 @@ def shared_words(fact: str, passage: str) -> tuple[tuple[int, int], ...]:
         if not found or start >= found[-1][1]:
             found.append((start, end))
     return tuple(found)
+
+
+def missing(fact: str, evidence: str) -> tuple[str, ...]:
+    """Numbers, months and names of the fact that are missing in the evidence; a comparison counts by value.
+
+    A day counts with its month: "5 March" is missing from "five on 8 March". The first word of the fact counts as a
+    name only where it stands capitalised elsewhere or is followed by one.
+
+    >>> missing("Ada moved to Estonia in 1990", "Ada left for Riga in 1990.")
+    ('Estonia',)
+    """
+    theirs = quantities(evidence)
+    days, named = {(day, month) for _, _, day, month in dates(evidence)}, {name for _, _, name in months(evidence)}
+    wrong = {start for start, _, day, month in dates(fact) if days and month in named and (day, month) not in days}
+    numbers = [q.text for q in quantities(fact) if q.start in wrong or not any(_bears(q, other) for other in theirs)]
+    held = {stem(word.lower()) for word in _PART.findall(evidence)}
+    said = dict.fromkeys(name for _, _, name in months(fact))
+    names: list[str] = []
+    for match in _NAME.finditer(fact):
+        word = _POSSESSIVE_END.sub("", match.group())
+        if word.lower() in _NO_NAMES or word in CURRENCIES or (match.start() == 0 and not _is_name(fact, match)):
+            continue
+        if word not in names and not any(stem(part.lower()) in held for part in _PART.findall(word)):
+            names.append(word)
+    return (*dict.fromkeys(numbers), *names, *(m for m in said if m not in names and stem(m.lower()) not in held))
+
+
+def _bears(mine: Quantity, other: Quantity) -> bool:
+    """Does the number bear the fact's out: of the same kind, or as large and of a kind that one of them leaves open."""
+    as_large = math.isclose(mine.value, other.value, rel_tol=1e-4)
+    same = mine.unit == other.unit or (as_large and "" in (mine.unit, other.unit))
+    return same and holds(mine, other)
+
+
+def _is_name(fact: str, match: re.Match[str]) -> bool:
+    """Is the first word a name: another capital follows it, or it is not a plain word with a capital."""
+    after = fact[match.end() : match.end() + 2]
+    return (after[:1] == " " and after[1:].isupper()) or any(c.isupper() or c.isdigit() for c in match.group()[1:])

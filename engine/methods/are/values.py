@@ -1,7 +1,6 @@
 """The values of a check of an answer: evidence, rulings, edits, and the whole record (ARE, 4).
 
-Offsets are characters: of a placed edit into the answer, of a change into the fact it changes. A decomposition,
-clauses and facts, comes first.
+Offsets are characters: of a placed edit into the answer, of a change into the fact it changes.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ class Clause(Value, frozen=True):
 class Exchange(Value, frozen=True):
     """One question to a language model, its raw reply, and whether it could be parsed.
 
-    `probabilities` are the shares of the allowed answers where their likelihood decided; the reply is then what was
-    written before, if anything.
+    `probabilities` are the shares of the allowed answers where likelihood decided; `reply` is then what came before.
     """
 
     step: str

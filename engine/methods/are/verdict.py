@@ -14,7 +14,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
 from engine.methods.are.values import Exchange, Ruling, VerdictName
-from engine.models.closed import Choice, can_score, choose
+from engine.models.closed import can_score, choose
 from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
 from engine.models.replies import lines, parse_option
 from engine.prompts import ask, fill, with_examples
@@ -64,16 +64,12 @@ def ask_verdict(
         probabilities=choice.probabilities,
     )
     if choice.by != "likelihood":
-        return _by_reply(choice, writer), exchange
+        verdict, reasoning = parse_verdict(choice.reply)
+        named = f"{verdict.replace('_', ' ')} by {writer.name}, not measured"
+        said = named if choice.option else f"unparsed reply of {writer.name}"
+        return Ruling(verdict=verdict, by=writer.name, note=said, reasoning=reasoning), exchange
     scores: dict[str, float] = {WORDS[word]: round(share, 4) for word, share in choice.probabilities.items()}
     return Ruling.of(Judged(WORDS[str(choice.option)], scores), writer), exchange
-
-
-def _by_reply(choice: Choice, writer: Writer) -> Ruling:
-    verdict, reasoning = parse_verdict(choice.reply)
-    name = verdict.replace("_", " ")
-    said = f"{name} by {writer.name}, not measured" if choice.option else f"unparsed reply of {writer.name}"
-    return Ruling(verdict=verdict, by=writer.name, note=said, reasoning=reasoning)
 
 
 def parse_verdict(reply: str) -> tuple[VerdictName, str]:

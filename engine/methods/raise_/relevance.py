@@ -1,8 +1,7 @@
 """How far each retrieved passage helps its step, on four levels (RAISE, appendix C.3): what a model says of it.
 
 Ratings by different raters are kept beside each other and never merged; people's are marks in the case's history
-(engine/cases/review.py). A reply of the model that cannot be read is a rating without a level, counted as
-unparsed.
+(engine/cases/review.py). An unreadable reply of the model is a rating without a level, counted as unparsed.
 """
 
 from __future__ import annotations

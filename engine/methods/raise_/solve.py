@@ -109,20 +109,22 @@ class _Reasoning:
 
     def by_steps(self, solution: Solution) -> Iterator[Solution]:
         """Algorithm 1."""
-        decomposition = self._decomposed(solution.problem)
-        solution = replace(solution, decomposition=decomposition)
+        asked = self._ask("sub-questions", decompose_prompt(solution.problem, self.means.demonstrations))
+        subquestions, notes = parse(asked.reply, self.means.max_steps)
+        listed = ProblemDecomposition(subquestions=subquestions, asked=asked, notes=notes)
+        solution = replace(solution, decomposition=listed)
         yield solution
-        if not decomposition.subquestions:
+        if not subquestions:
             yield replace(solution, state="unparsed", notes=(UNPARSED,))
             return
-        count = len(decomposition.subquestions)
-        for number, sub in enumerate(decomposition.subquestions, start=1):
+        count = len(subquestions)
+        for number, sub in enumerate(subquestions, start=1):
             self.watch.step(f"step {number} of {count}", number - 1, count)
             earlier = solution.steps
             for step in self._step(solution, ReasonStep(number=number, question=sub.question, query=sub.query)):
                 solution = replace(solution, steps=(*earlier, step))
                 yield solution
-        yield from self._finished(solution, final_answer_prompt(solution.problem, solution.steps))
+        yield self._finished(solution, final_answer_prompt(solution.problem, solution.steps))
 
     def directly(self, solution: Solution) -> Iterator[Solution]:
         """Without decomposition: the problem is its own only step, and the answer sees the passages."""
@@ -134,13 +136,7 @@ class _Reasoning:
             passages = step.passages
             solution = replace(solution, steps=(step,))
             yield solution
-        yield from self._finished(solution, chain_of_thought_prompt(solution.problem, passages))
-
-    def _decomposed(self, problem: Problem) -> ProblemDecomposition:
-        """Ask for the sub-questions and read the reply; an unreadable one has no sub-questions."""
-        asked = self._ask("sub-questions", decompose_prompt(problem, self.means.demonstrations))
-        subquestions, notes = parse(asked.reply, self.means.max_steps)
-        return ProblemDecomposition(subquestions=subquestions, asked=asked, notes=notes)
+        yield self._finished(solution, chain_of_thought_prompt(solution.problem, passages))
 
     def _step(self, solution: Solution, step: ReasonStep) -> Iterator[ReasonStep]:
         """One step: search with T where the method searches, principle where it steps back, sub-answer."""
@@ -172,19 +168,15 @@ class _Reasoning:
         nothing = () if step.kept else (NOTHING_KEPT if search.hits else NOTHING_FOUND,)
         return replace(step, notes=tuple(filter(None, (note, *nothing))))
 
-    def _finished(self, solution: Solution, prompt: Prompt) -> Iterator[Solution]:
+    def _finished(self, solution: Solution, prompt: Prompt) -> Solution:
         """The run with its answer; if the answer does not name an option, the model is asked for one."""
         final = self._ask("answer", prompt)
         done = replace(solution, final=final, state="done")
         if not done.problem.options or done.choice is not None:
-            yield done
-            return
+            return done
         option = self._option(done.problem, final)
-        if option is None:
-            yield replace(done, notes=(*done.notes, NO_OPTION))
-            return
-        note = OPTION_ASKED.format(option.reply, option.probabilities[option.reply])
-        yield replace(done, option=option, notes=(*done.notes, note))
+        note = OPTION_ASKED.format(option.reply, option.probabilities[option.reply]) if option else NO_OPTION
+        return replace(done, option=option, notes=(*done.notes, note))
 
     def _ask(self, purpose: Purpose, prompt: Prompt) -> Call:
         """One call, or the same one out of an earlier run."""

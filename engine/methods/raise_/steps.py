@@ -75,15 +75,14 @@ def _drafts(reply: str) -> list[_Draft]:
         if _RULE.match(line):
             continue
         query, question = _labelled(_QUERY, line), _labelled(_QUESTION, line)
-        if waiting and not query and not question:
-            _take(waiting[0], waiting[1], line, drafts)
-            waiting = None
-        elif query or question:
-            kind, (number, text) = ("query", query) if query else ("question", question or (None, ""))
+        if labelled := query or question:
+            kind, (number, text) = "query" if query else "question", labelled
             waiting = None if text else (kind, number)
-            _take(kind, number, text, drafts)
+        elif waiting:
+            (kind, number), text, waiting = waiting, line, None
         else:
-            _take("question", None, _listed(line), drafts)
+            kind, number, text = "question", None, _listed(line)
+        _take(kind, number, text, drafts)
     return drafts
 
 
@@ -154,8 +153,7 @@ def search_prompt(
 
     The logical query (p_2 of Algorithm 1, figure 13) is the principle that the search should find: it may be wrong, so
     the model that answers never sees it. Step-Back (figure 9) gives the principles, asked for after `shots` examples,
-    to the model that answers; Step-Back+RAG searches with them. HyDE (Gao et al. 2023) searches a paragraph that might
-    answer the sub-question.
+    to the model that answers; Step-Back+RAG searches with them. HyDE (Gao et al. 2023) searches a possible answer.
     """
     if kind == "logical query":
         return ask("logical_query", question=sub.question, query=sub.query)

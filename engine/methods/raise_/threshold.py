@@ -174,8 +174,7 @@ def labelled_pairs(records: Iterable[LabelledQuestion], collection: Collection) 
     snapshot = collection.snapshot()
     pairs: list[Pair] = []
     for record in records:
-        labelled = record.steps or (LabelledStep(question=record.question, gold=record.gold),)
-        for step in labelled:
+        for step in record.steps or (record,):
             found = {p.id: p for gold in step.gold for p in gold_passages(gold, snapshot)}
             pairs.extend((step.question, passage) for passage in found.values())
     return pairs

@@ -61,11 +61,8 @@ def parse_choice(reply: str, options: Sequence[str]) -> int | None:
     >>> parse_choice("So the final answer is **(B)**.", ("this", "that")), parse_choice("It is B, or A.", ("x", "y"))
     (1, None)
     """
-    found = None
-    for match in _STATED.finditer(reply):
-        said = _option(match["said"], options)
-        found = said if said is not None else found
-    return found
+    stated = [_option(match["said"], options) for match in _STATED.finditer(reply)]
+    return next((option for option in reversed(stated) if option is not None), None)
 
 
 def _option(said: str, options: Sequence[str]) -> int | None:

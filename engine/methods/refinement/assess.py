@@ -42,8 +42,7 @@ def refine_case(
 ) -> Iterator[RefinementReport]:
     """Run the conditions and the verifier: the report after every step.
 
-    The case carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refining`
-    raises.
+    The case carries the current labels, `facts` are those of A with their verdicts. Raises what `refining` raises.
     """
     labels = {str(number): label for number, label in request.labels.items() if label is not None}
     by, kept = (earlier.verifier, earlier.entailments) if earlier else ("", {})

@@ -126,13 +126,11 @@ def _stand_ins(gradient: Attribution | None, labels: Labels) -> tuple[tuple[int,
     marked = tuple(number for number, label in sorted(labels.items()) if label is False)
     if marked:
         return marked, " The critique names the passages labelled not relevant instead."
-    if gradient is None:
-        return (), ""
-    rows = [(abs(score), number) for number, score in zip(_numbers(gradient), gradient.scores[0], strict=True)]
-    free = [(score, number) for score, number in rows if labels.get(number) is not True]
+    rows = zip(gradient.scores[0], _numbers(gradient), strict=True) if gradient else ()
+    free = [(abs(score), -number) for score, number in rows if labels.get(number) is not True]
     if not free:
         return (), ""
-    number = max(free, key=lambda row: (row[0], -row[1]))[1]
+    number = -max(free)[1]
     return (number,), f" The critique names passage {number}, the highest in the gradient ranking."
 
 
@@ -145,14 +143,12 @@ def gradient_rows(
     """Passage relevance by `refinement.ranked_by`: the answer in `scores`, its first K content tokens in `per_token`.
 
     `details.lengths` are the passages' token counts. Input x gradient: one forward, K + 1 backwards. Raises
-    `InputError` for a method that is not registered, `CannotDo`, `PromptTooLong`, `AttributionError` for an answer
-    without content tokens.
+    `InputError` for an unknown method, `CannotDo`, `PromptTooLong`, `AttributionError` without content tokens.
     """
     counted = settings.occlusion.count_citation_markers
     first = first_content_tokens(answer, settings.gradient.first_tokens, count_citation_markers=counted)
     own = registry.method(settings.refinement.ranked_by, settings)
     found = registry.with_token_rows(own, model, prompt, answer, first, watch)
     coded = model.encode(prompt)
-    spans = [coded.passage_span(source[0]) for source in found.sources]
-    lengths = tuple(end - start for start, end in spans)
+    lengths = tuple(end - start for start, end in map(coded.passage_span, _numbers(found)))
     return replace(found, details=replace(found.details, lengths=lengths, absolute=()))

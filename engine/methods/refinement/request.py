@@ -37,19 +37,15 @@ def shared_limit(conditions: Conditions) -> int:
     E needs room for draft, critique and answer, each up to the limit; the others for draft and answer beside the
     longest of the fixed critiques, v2b's with every passage named.
     """
-    wanted, window = conditions.decoding.max_new_tokens, getattr(conditions.writer, "window", None)
-    if window is None or not isinstance(conditions.writer, LanguageModel):
+    wanted, writer = conditions.decoding.max_new_tokens, conditions.writer
+    window = getattr(writer, "window", None)
+    if window is None or not isinstance(writer, LanguageModel):
         return wanted
     everything = tuple(range(1, len(conditions.passages) + 1))
-    longest = omit_critique(replace(conditions, flagged=everything))
-    rooms = (int(window) - _tokens(conditions, ".")) // 3, (int(window) - _tokens(conditions, longest)) // 2
-    return max(1, min(wanted, *rooms))
-
-
-def _tokens(conditions: Conditions, critique: str) -> int:
-    """Tokens of a revision's prompt with next to no draft."""
-    prompt = revision_prompt(replace(conditions, draft=Answer(text=".")), critique)
-    return len(conditions.writer.encode(prompt).ids)  # type: ignore[attr-defined]
+    critiques = ".", omit_critique(replace(conditions, flagged=everything))
+    drafted = replace(conditions, draft=Answer(text="."))  # next to no draft
+    short, long = (len(writer.encode(revision_prompt(drafted, critique)).ids) for critique in critiques)
+    return max(1, min(wanted, (int(window) - short) // 3, (int(window) - long) // 2))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from engine.answer.citations import annotate, without_markers
 from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
 from engine.core.progress import Watch, whole
 from engine.core.text import sentences
-from engine.core.values import Answer
+from engine.core.values import Answer, Json
 from engine.methods import signals
 from engine.methods.refinement import gates
 from engine.methods.refinement.conditions import VARIANTS, Condition, Conditions
@@ -149,31 +149,24 @@ class _Refining:
         self.value = changed(kept, gate=request.gate, order=order, gradient_missing="")
 
     def values(self) -> Iterator[Refinement]:
-        """The value after each stage that changed it, and at the end."""
-        told = None
-        for stage in self._stages():
-            before = self.value
-            stage()
-            if self.value is not before:
-                told = self.value
+        """The value after each stage that changed it; as it was where none did.
+
+        A and B, the signals that need both, then the others in order. A stage gives the fields that it changes.
+        """
+        stages: list[Callable[[], Json]] = [partial(self._condition, "A"), partial(self._condition, "B"), self._signals]
+        for name in (name for name in self.value.order if name not in ("A", "B")):
+            stages += [self._gradient] if VARIANTS[name].rule == "flags" else []
+            stages.append(partial(self._condition, name))
+        grown = False
+        for stage in stages:
+            if fields := stage():
+                self.value = changed(self.value, **fields)
+                grown = True
                 yield self.value
-        if self.value is not told:
+        if not grown:
             yield self.value
 
-    def _stages(self) -> Iterator[Callable[[], None]]:
-        """A and B, the signals that need both, then the others in order."""
-        yield partial(self._condition, "A")
-        yield partial(self._condition, "B")
-        yield self._signals
-        for name in (name for name in self.value.order if name not in ("A", "B")):
-            if VARIANTS[name].rule == "flags":
-                yield self._gradient
-            yield partial(self._condition, name)
-
-    def _grow(self, **values: object) -> None:
-        self.value = changed(self.value, **values)
-
-    def _condition(self, name: str) -> None:
+    def _condition(self, name: str) -> Json:
         """Write one condition, copy A where its rule does not fire, or keep what is there."""
         trigger = self._trigger(VARIANTS[name])
         known = self.value.variants.get(name)
@@ -187,8 +180,7 @@ class _Refining:
             done = sum(name in self.value.variants for name in self.value.order)
             self.watch.step(f"condition {name}", done, len(self.value.order))
             variant = self._written(VARIANTS[name], trigger)
-        if variant != known:
-            self._grow(variants={**self.value.variants, name: variant})
+        return {} if variant == known else {"variants": {**self.value.variants, name: variant}}
 
     def _written(self, method: Condition, trigger: Trigger | None) -> Variant:
         """Call the writer and say what came of it."""
@@ -206,8 +198,19 @@ class _Refining:
             on_turn=turns.append,
             on_text=lambda text: self.watch.text(f"{method.name}: {text}"),
         )
+        problem: tuple[Outcome, str] | None = None
         with metered(self.request.writer) as meter:
-            problem = _attempt(method, conditions, deadline, seconds)
+            try:
+                method.write(conditions)
+            except Cancelled:
+                if not deadline.expired:  # the user's cancel goes through
+                    raise
+                limit = f"Not finished after {seconds:g} s, the limit of a condition (refinement.seconds)."
+                problem = "timed out", limit
+            except PromptTooLong as error:
+                problem = "too long", str(error)
+            except GroundworkError as error:
+                problem = "failed", str(error)
         outcome, said = problem or outcome_of(turns, conditions.decoding.max_new_tokens)
         return Variant(
             name=method.name,
@@ -235,26 +238,22 @@ class _Refining:
 
     # What several conditions stand on
 
-    def _signals(self) -> None:
+    def _signals(self) -> Json:
         """S1 to S3 of A, and D's threshold; S2 is scored once."""
         found, shared = signals_of(self.request, self.value, scored_prompt(self.request, self.value), self.watch)
         threshold = signals.overlap_threshold(self.request.history, self.request.settings.refinement)
-        if found != self.value.signals or threshold != self.value.threshold:
-            self._grow(
-                signals=found,
-                threshold=threshold,
-                shared={**self.value.shared, **shared},
-                scorer=self.request.scores_with.name,
-            )
+        if (found, threshold) == (self.value.signals, self.value.threshold):
+            return {}
+        shared, scorer = {**self.value.shared, **shared}, self.request.scores_with.name
+        return {"signals": found, "threshold": threshold, "shared": shared, "scorer": scorer}
 
-    def _gradient(self) -> None:
+    def _gradient(self) -> Json:
         """The gradient rows of A's first content tokens, once; or why there are none."""
         answer = self.value.baseline
         if self.value.gradient is not None or self.value.gradient_missing:
-            return
+            return {}
         if answer is None:
-            self._grow(gradient_missing="There is no baseline answer to take gradients of.")
-            return
+            return {"gradient_missing": "There is no baseline answer to take gradients of."}
         rows, missing, model, prompt = None, "", self.request.scores_with, scored_prompt(self.request, self.value)
         with metered(model) as meter:
             try:
@@ -263,21 +262,4 @@ class _Refining:
             except (InputError, ModelError, AttributionError) as error:
                 missing = str(error)
         cost = changed(meter.cost, backwards=rows.backwards if rows else 0)
-        self._grow(gradient=rows, gradient_missing=missing, shared={**self.value.shared, "gradient": cost})
-
-
-def _attempt(
-    method: Condition, conditions: Conditions, deadline: Deadline, seconds: float
-) -> tuple[Outcome, str] | None:
-    """Make the calls of a condition; what stopped them, if anything did. A user's cancel goes through."""
-    try:
-        method.write(conditions)
-    except Cancelled:
-        if not deadline.expired:
-            raise
-        return ("timed out", f"Not finished after {seconds:g} s, the limit of a condition (refinement.seconds).")
-    except PromptTooLong as error:
-        return ("too long", str(error))
-    except GroundworkError as error:
-        return ("failed", str(error))
-    return None
+        return {"gradient": rows, "gradient_missing": missing, "shared": {**self.value.shared, "gradient": cost}}

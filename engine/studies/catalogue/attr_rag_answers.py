@@ -19,8 +19,7 @@ from engine.answer.context import find_context
 from engine.answer.write import Written
 from engine.core.progress import Watch
 from engine.core.values import Answer, Case, Stamp
-from engine.methods.attr_rag import answers_needed
-from engine.methods.baselines import DEPTHS, METHODS, against_reference, baseline_passages, winners
+from engine.methods.attr_rag import DEPTHS, METHODS, against_reference, answers_needed, baseline_passages, winners
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
 from engine.methods.regeneration import PLACEBOS

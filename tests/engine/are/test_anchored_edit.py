@@ -4,7 +4,7 @@ import pytest
 
 from engine.methods.are.anchor import anchors, others
 from engine.methods.are.anchored_edit import anchored_edit
-from engine.methods.are.gaps import missing
+from engine.methods.are.shared_words import missing
 from engine.methods.are.values import Evidence
 from tests.engine.are.scripted import WordVerifier, judged
 

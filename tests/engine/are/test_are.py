@@ -13,10 +13,9 @@ from engine.core.progress import last
 from engine.core.settings import Settings, Verification
 from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.collection import Collection
-from engine.methods.are.are import check_answer, checking
+from engine.methods.are.are import check_answer, checking, measures
 from engine.methods.are.backtrack import revised
 from engine.methods.are.evidence import Sources, find_evidence
-from engine.methods.are.report import measures
 from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
 from engine.methods.are.values import AreRecord, Check, Evidence, Ruling

@@ -8,8 +8,7 @@ import pytest
 
 from engine.core.errors import CannotDo, InputError
 from engine.core.metrics import d_correct, n_c, paired
-from engine.methods.are.baselines import NAMES, offered, parse_questions, run_baseline
-from engine.methods.are.entropy import entropies, entropy
+from engine.methods.are.baselines import NAMES, entropies, entropy, offered, parse_questions, run_baseline
 from engine.methods.are.tools import Tools
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from tests.engine.are.scripted import WordVerifier

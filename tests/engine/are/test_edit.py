@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.methods.are.differences import Replacement, apply, replacements
-from engine.methods.are.edit import asked_edit, changes, parse_edit, smallest_edit
+from engine.methods.are.edit import Replacement, apply, asked_edit, changes, parse_edit, replacements, smallest_edit
 from engine.methods.are.names import names
 from engine.methods.are.quantities import holds, quantities
 from engine.models.protocols import Judged

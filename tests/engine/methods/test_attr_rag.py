@@ -13,8 +13,16 @@ from engine.cases.review import Review
 from engine.core.errors import AttributionError
 from engine.core.settings import Decoding, Prompting, Selection
 from engine.core.values import Analysis, Answer, ChunkSet, Hit, Passage
-from engine.methods.attr_rag import WHY, answers_needed, attr_rag, scored_by, with_drops
-from engine.methods.baselines import against_reference, baseline_passages, winners
+from engine.methods.attr_rag import (
+    WHY,
+    against_reference,
+    answers_needed,
+    attr_rag,
+    baseline_passages,
+    scored_by,
+    winners,
+    with_drops,
+)
 from engine.methods.regeneration import alphas, regenerate
 from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter

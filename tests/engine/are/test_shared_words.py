@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.methods.are.gaps import missing
-from engine.methods.are.shared_words import shared_words
+from engine.methods.are.shared_words import missing, shared_words
 
 
 @pytest.mark.parametrize(
