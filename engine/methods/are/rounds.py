@@ -1,7 +1,7 @@
 """One round of ARE on the facts that are open: search, verdicts, then an edit or another (ARE, sections 4.2 and 4.3).
 
 All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one), and the
-surest verdict on the most relevant of them decides.
+surest verdict on the most relevant of them decides; that of a later round only if it outweighs the earlier ones.
 """
 
 from __future__ import annotations
@@ -164,25 +164,24 @@ def _checks(
 
 
 def deciding(checks: Sequence[Check], considered: Sequence[Evidence]) -> int | None:
-    """The check that decides, of those that speak for or against the fact; None of none.
+    """The check that decides, of those that speak for or against the fact; None of none."""
+    return max(range(len(checks)), key=lambda place: _weight(checks[place], considered), default=None)
 
-    The probability of its verdict times the relevance of its passage is the largest; lowered ones come last. Of two
-    alike, as those without scores are, a supportive one comes first.
+
+def _weight(check: Check, considered: Sequence[Evidence]) -> tuple[bool, bool, float, bool]:
+    """What the verdict weighs: its probability times the relevance of its passage, less than any if it was lowered.
+
+    Of two alike, as those without scores are, a supportive one comes first.
     """
-
-    def worth(place: int) -> tuple[bool, bool, float, bool, int]:
-        ruling = checks[place].ruling
-        speaks = ruling.verdict in ("supportive", "editing_required")
-        sure = ruling.scores.get(ruling.verdict, 1.0) if speaks else float(ruling.verdict == "irrelevant")
-        sure *= considered[checks[place].evidence].relevance
-        return speaks, not ruling.lowered, sure, ruling.verdict == "supportive", -place
-
-    return max(range(len(checks)), key=worth, default=None)
+    ruling = check.ruling
+    speaks = ruling.verdict in ("supportive", "editing_required")
+    sure = ruling.scores.get(ruling.verdict, 1.0) if speaks else float(ruling.verdict == "irrelevant")
+    return speaks, not ruling.lowered, sure * considered[check.evidence].relevance, ruling.verdict == "supportive"
 
 
 def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> FactRecord:
     """The record with the round, its edit where one is asked for, and the outcome so far."""
-    check, record = iteration.check, work.record
+    check, record, earlier = iteration.check, work.record, work.record.last
     outcome: Outcome = "no evidence"
     if check is not None:
         verdict = check.ruling.verdict
@@ -190,10 +189,10 @@ def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Fac
         if verdict == "editing_required":
             iteration = _edited(task, work, iteration, watch)
             outcome = "edited" if iteration.edit else "contradicted"
-    elif record.iterations:
-        outcome = record.outcome  # nothing new was found: what stood before stands
-    if record.outcome == "contradicted" and (outcome == "unsettled" or _weaker(check, record)):
-        outcome, iteration = "contradicted", replace(iteration, decided=None)  # the earlier passage decides
+    if earlier and earlier.check and outcome != "edited":
+        before = _weight(earlier.check, earlier.considered)
+        if check is None or _weight(check, iteration.considered) <= before:
+            outcome, iteration = record.outcome, replace(iteration, decided=None)  # the earlier passage decides
     by_case = _supported(iteration, lambda one: one.source == "case")
     by_corpus = _supported(iteration, lambda one: one.source == "corpus" or one.in_corpus)
     return replace(
@@ -203,12 +202,6 @@ def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Fac
         supported_by_case=_either(record.supported_by_case, by_case),
         supported_by_corpus=_either(record.supported_by_corpus, by_corpus),
     )
-
-
-def _weaker(check: Check | None, record: FactRecord) -> bool:
-    """Is a supportive verdict unsure where the contradiction before it was not."""
-    sure = record.ruling is not None and not record.ruling.unsure
-    return check is not None and check.ruling.verdict == "supportive" and check.ruling.unsure and sure
 
 
 def _supported(iteration: Iteration, wanted: Callable[[Evidence], bool]) -> bool | None:

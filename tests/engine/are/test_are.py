@@ -22,7 +22,7 @@ from engine.methods.are.values import AreRecord, Check, Evidence, Ruling
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedWriter
-from tests.engine.are.scripted import WordVerifier, judged
+from tests.engine.are.scripted import WordVerifier
 from tests.stopping import before_the_stop, stop_at
 
 ANSWER = "The bridge opened in 1932 and it cost 5 million. Whales sing loudly."
@@ -77,20 +77,25 @@ def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_d
 
 
 class Doubting(WordVerifier):
-    """Contradicts with the first passage and supports with any other, not surely."""
+    """Contradicts with the first passage, as surely as told, and supports with any other at 0.5."""
+
+    def __init__(self, sure):
+        super().__init__()
+        self.against = Judged("editing_required", {"supportive": 0.0, "editing_required": sure, "irrelevant": 1 - sure})
 
     def judge(self, pairs, watch=None):
         unsure = Judged("supportive", {"supportive": 0.5, "editing_required": 0.3, "irrelevant": 0.2})
-        return [judged("editing_required") if text == GIVEN[0] else unsure for _, text in pairs]
+        return [self.against if text == GIVEN[0] else unsure for _, text in pairs]
 
 
-def test_an_unsure_passage_of_a_later_round_does_not_undo_a_sure_contradiction():
+@pytest.mark.parametrize(("sure", "outcome"), [(0.9, "contradicted"), (0.55, "contradicted"), (0.01, "supported")])
+def test_a_later_round_undoes_a_contradiction_only_by_a_verdict_that_weighs_more(sure, outcome):
     fact, bare = "The bridge opened in 1932.", Verification(keep=1, names_and_numbers=False, anchored=False)
-    (record,) = run(fact, tools=Tools(Doubting()), settings=bare).facts
-    assert [len(done.checks) for done in record.iterations] == [1, 1, 1]
-    assert (record.outcome, record.evidence.text) == ("contradicted", GIVEN[0])
+    (record,) = run(fact, tools=Tools(Doubting(sure)), settings=bare).facts
+    assert record.iterations[0].evidence.text == GIVEN[0]
+    assert (record.outcome, record.evidence.text == GIVEN[0]) == (outcome, outcome == "contradicted")
     # Without edits there is nothing to search for again (ARE, 4.3: irrelevant facts alone are).
-    (once,) = run(fact, tools=Tools(Doubting()), settings=replace(bare, edit=False)).facts
+    (once,) = run(fact, tools=Tools(Doubting(sure)), settings=replace(bare, edit=False)).facts
     assert (once.outcome, len(once.iterations)) == ("contradicted", 1)
 
 
