@@ -97,15 +97,7 @@ def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> 
     shared = [question for question in first if question in second]
     signs = sign_test([first[q] for q in shared], [second[q] for q in shared])
     differences = [first[q] - second[q] for q in shared]
-    return PairedComparison(
-        method=name,
-        difference=measured(differences),
-        higher=signs.higher,
-        lower=signs.lower,
-        ties=signs.ties,
-        p=signs.p,
-        effect=cohens_dz(differences),
-    )
+    return PairedComparison(method=name, difference=measured(differences), effect=cohens_dz(differences), **vars(signs))
 
 
 def corrected(found: Sequence[PairedComparison]) -> list[PairedComparison]:
