@@ -55,7 +55,8 @@ def _spans(document: Document, how: Chunking) -> list[Span]:
     """
     text = document.text
     if how.method == "words":
-        return _pack(text, list(_tokens(text, how)), how)
+        words = (match.span() for match in re.finditer(r"\S+", text))
+        return _pack(text, [piece for word in words for piece in _cut(text, word, how)], how)
     sections = document.sections if how.method == "headings" else ()
     spans: list[Span] = []
     for start, end in pairwise(sorted({0, *(section.start for section in sections), len(text)})):
@@ -111,9 +112,3 @@ def _cut(text: str, span: Span, how: Chunking) -> Iterator[Span]:
         start = cut
         while start < end and text[start].isspace():
             start += 1
-
-
-def _tokens(text: str, how: Chunking) -> Iterator[Span]:
-    """Spans of the white-space words of `text`."""
-    for match in re.finditer(r"\S+", text):
-        yield from _cut(text, match.span(), how)

@@ -12,7 +12,7 @@ import shutil
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -125,7 +125,6 @@ def rebuild_command(name: str, embedder: str) -> str:
 
 
 def _told(how: Chunking) -> str:
-    """A chunking in words."""
     return f"{how.method} to {how.words} words with overlap {how.overlap}"
 
 
@@ -158,7 +157,6 @@ def remove(name: str) -> None:
 
 
 def _not_found(name: str) -> CorpusNotFound:
-    """The error for a name that no collection has, with those there are."""
     known = ", ".join(m.name for m in list_corpora()) or "none yet"
     return CorpusNotFound(f"There is no corpus {name!r}. Available: {known}.")
 
@@ -179,10 +177,7 @@ class Collection:
 
     @classmethod
     def open(cls, name: str, embedder: Embedder | None = None, chunking: Chunking | None = None) -> Collection:
-        """Open an existing collection with the embedder and chunking it remembers.
-
-        Raises `CorpusNotFound`, or `CorpusMismatch` where another embedder or chunking is asked for.
-        """
+        """Open a collection with its own embedder and chunking; raise `CorpusNotFound`, `CorpusMismatch` for others."""
         folder = corpora_folder() / check_name(name)
         manifest = store.read_manifest(folder)
         if manifest is None:
@@ -230,10 +225,7 @@ class Collection:
         return manifest
 
     def snapshot(self) -> Snapshot:
-        """The current generation; read once and shared until a new one is current.
-
-        Raises `CorpusMismatch` if the collection was embedded or chunked anew since it was opened here.
-        """
+        """The current generation, read once and shared; `CorpusMismatch` if it was embedded or chunked anew since."""
         manifest = self.manifest
         agree(manifest, self.given, self.chunking)
         known = _SNAPSHOTS.get(self.folder)
@@ -253,10 +245,7 @@ class Collection:
     def ingest(
         self, paths: Sequence[str | Path], watch: Watch | None = None, fields: Fields | None = None
     ) -> IngestReport:
-        """Read files and make their documents part of the collection; see the module's docstring.
-
-        The original of a PDF is stored as well (`store.py`).
-        """
+        """Make the documents of files part of the collection (see the module), and store the originals of PDFs."""
         skipped: list[tuple[str, str]] = []
         keep = partial(store.store_original, self.folder)
         return self.add(stream_files(paths, watch or Watch(), skipped, fields, keep), watch, skipped)
@@ -292,23 +281,17 @@ class Collection:
 
         Cancelled or killed, it leaves the old state; started again, it embeds only what was not embedded yet.
         """
-        documents: Mapping[str, Document] = (
-            store.read_documents(self.folder, self.manifest) if self.manifest.generation else {}
-        )
+        documents = store.read_documents(self.folder, self.manifest)
         new = Collection(self.name, self.folder, embedder or self.embedder, chunking or self.chunking)
-        new.rebuild_from(documents, watch or Watch())
-        return new
-
-    def rebuild_from(self, documents: Mapping[str, Document], watch: Watch) -> None:
-        """Write a generation made of nothing but `documents`, this embedder and this chunking."""
-        with self.writing():
+        with new.writing():
             manifest = msgspec.structs.replace(
-                self.manifest, embedder=self.embedder.name, dimensions=self.embedder.dimensions, chunking=self.chunking
+                new.manifest, embedder=new.embedder.name, dimensions=new.embedder.dimensions, chunking=new.chunking
             )
             if documents:
-                self._write(store.empty(manifest), documents.values(), watch)
+                new._write(store.empty(manifest), documents.values(), watch or Watch())
             else:
-                store.write_manifest(self.folder, manifest)
+                store.write_manifest(new.folder, manifest)
+        return new
 
     def _write(self, old: Snapshot, documents: Iterable[Document], watch: Watch) -> Counter[str]:
         """Write the generation in which the new and changed documents stand before all others; how many were what."""
@@ -359,12 +342,11 @@ class Collection:
     def _vectors(self, old: Snapshot, batch: Sequence[tuple[Document, Sequence[Passage]]], watch: Watch) -> Floats:
         """The vectors of a batch's passages; those of texts that the collection has are taken from it."""
         texts = [embedding_text(p) for _, found in batch for p in found]
-        had = {embedding_text(p): p.id for document, _ in batch for p in old.of_document(document.id)}
-        rows = old.rows(had.values()) if had else {}
+        had = {embedding_text(p): row for document, _ in batch for row, p in old.rows_of(document.id)}
         vectors = np.zeros((len(texts), self.embedder.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             if text in had:
-                vectors[row] = old.vectors[rows[had[text]]]
+                vectors[row] = old.vectors[had[text]]
         missing = [row for row, text in enumerate(texts) if text not in had]
         vectors[missing] = embed_passages(self.embedder, [texts[row] for row in missing], watch)
         return vectors
@@ -415,10 +397,7 @@ class Health(Value, frozen=True):
 
 
 def health(name: str, watch: Watch | None = None) -> Health:
-    """Check a collection and mend what can be mended; raise `CorpusNotFound` if there is none of that name.
-
-    The index is checked where one exists.
-    """
+    """Check a collection, with its index if it has one, and mend what can be mended; raise `CorpusNotFound`."""
     collection = Collection.open(name)
     manifest = collection.manifest
     wrong = store.verify_hashes(collection.folder, manifest) if manifest.generation else []
@@ -429,7 +408,7 @@ def health(name: str, watch: Watch | None = None) -> Health:
     mended: list[str] = []
     try:
         if wrong:
-            collection.rebuild_from(store.read_documents(collection.folder, manifest), watch or Watch())
+            collection.rebuild(watch=watch)
             mended.append(f"{' and '.join(wrong)} did not match the stored documents and were rebuilt from them.")
         snapshot = collection.snapshot()
     except CorpusError as error:

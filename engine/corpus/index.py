@@ -14,7 +14,7 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,21 +80,16 @@ def synchronise(collection: ChromaCollection, snapshot: Snapshot, watch: Watch) 
     """Delete what the snapshot no longer has and add what the index lacks."""
     there = set(collection.get(include=[])["ids"])
     wanted = {p.id for p in snapshot.passages}
-    for batch in _batches(sorted(there - wanted)):
-        collection.delete(ids=batch)
+    gone = sorted(there - wanted)
+    for first in range(0, len(gone), _BATCH):
+        collection.delete(ids=gone[first : first + _BATCH])
     missing = [row for row, p in enumerate(snapshot.passages) if p.id not in there]
-    for number, batch in enumerate(_batches(missing)):
-        watch.step("index", number * _BATCH, len(missing))
+    for first in range(0, len(missing), _BATCH):
+        watch.step("index", first, len(missing))
+        batch = missing[first : first + _BATCH]
         collection.upsert(
-            ids=[snapshot.passages[row].id for row in batch],
-            embeddings=np.ascontiguousarray(snapshot.vectors[list(batch)]),
+            ids=[snapshot.passages[row].id for row in batch], embeddings=np.ascontiguousarray(snapshot.vectors[batch])
         )
-
-
-def _batches(items: Sequence[Any]) -> Iterator[Any]:
-    """`items` in pieces that Chroma takes."""
-    for first in range(0, len(items), _BATCH):
-        yield items[first : first + _BATCH]
 
 
 @dataclass(frozen=True)
@@ -112,10 +107,7 @@ class Index:
 
 
 def check(found: Index, snapshot: Snapshot) -> None:
-    """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal.
-
-    Raises `ValueError` saying what does not match.
-    """
+    """Raise `ValueError` unless the count is right and a few stored vectors each find themselves or their equal."""
     count = found.size
     if count != len(snapshot.passages):
         raise ValueError(f"it holds {count} passages, the corpus {len(snapshot.passages)}")
@@ -159,10 +151,7 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
 
 
 def keep_in_step(folder: Path, snapshot: Snapshot, watch: Watch) -> None:
-    """After an ingest: bring the index up to date where a search will ask for it; the documents are stored already.
-
-    Where it cannot be had now, or the user cancels, searches go on exactly and the next ingest or check makes it.
-    """
+    """After an ingest: update the index if searches need it. Where that fails, the next ingest or check does it."""
     if len(snapshot.passages) <= NEEDED_FROM and not os.environ.get(SERVER):
         return
     try:
@@ -202,8 +191,7 @@ _OPEN: dict[Path, Index] = {}
 
 def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
     """The index under the collection's own folder, rebuilt where it is not that of `held` or damaged."""
-    state, trouble = _state(folder), ""
-    place = _current_place(folder, state)
+    (place, state), trouble = _current(folder), ""
     if place is not None and state.get("held") == held:
         try:
             if changed := [name for name in cells.FILES if state.get(name) != sha256_of(place / name)]:
@@ -268,16 +256,12 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
     return found
 
 
-def _state(folder: Path) -> dict[str, str]:
-    """The content of `index.json`, or nothing."""
+def _current(folder: Path) -> tuple[Path | None, dict[str, str]]:
+    """The folder of the finished index, or None, and what `index.json` says of it."""
     try:
-        return decoded((folder / _STATE).read_bytes(), dict[str, str])
+        state = decoded((folder / _STATE).read_bytes(), dict[str, str])
     except (OSError, msgspec.DecodeError):
-        return {}
-
-
-def _current_place(folder: Path, state: dict[str, str]) -> Path | None:
-    """The folder of the finished index, or None."""
+        return None, {}
     name = state.get("folder", "")
     place = folder / name
-    return place if name.startswith("index-") and Path(name).name == name and place.is_dir() else None
+    return (place if name.startswith("index-") and Path(name).name == name and place.is_dir() else None), state

@@ -41,8 +41,18 @@ _LAST = "SELECT first, length(spans) / 8 FROM documents ORDER BY number DESC LIM
 _COLUMNS = "SELECT number, id, first, spans, text, rest FROM documents"
 
 
-class StoredRows:
-    """The documents of a generation with their rows, read when they are asked for; several threads may ask."""
+class _Rest(NamedTuple):
+    """A document as it is stored, less its id and its text."""
+
+    title: str
+    source: str
+    media_type: str
+    sections: tuple[DocumentSection, ...]
+    pages: tuple[int, ...]
+
+
+class StoredDocuments(Mapping[str, Document]):
+    """The documents of a generation by id, in stored order, read when asked for; several threads may ask."""
 
     def __init__(self, path: Path) -> None:
         """Open `text.sqlite`, which nobody changes any more; raise `sqlite3.Error` where it is none."""
@@ -50,7 +60,7 @@ class StoredRows:
             f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
         self._one_at_a_time = threading.Lock()
-        self.documents = int(self.ask("SELECT count(*) FROM documents")[0][0])
+        self._size = int(self.ask("SELECT count(*) FROM documents")[0][0])
         self.passages = int(sum((self.ask(_LAST) or [(0,)])[0]))
 
     def ask(self, query: str, *values: object) -> list[Any]:
@@ -81,50 +91,33 @@ class StoredRows:
         """The document whose passage has this row."""
         return _read(self.ask(f"{_COLUMNS} WHERE first <= ? ORDER BY first DESC, number DESC LIMIT 1", row)[0])
 
-
-class _Rest(NamedTuple):
-    """A document as it is stored, less its id and its text."""
-
-    title: str
-    source: str
-    media_type: str
-    sections: tuple[DocumentSection, ...]
-    pages: tuple[int, ...]
-
-
-def _read(row: tuple[int, str, int, bytes, bytes, bytes]) -> tuple[Document, int, list[Span]]:
-    """A document with its first row and the spans of its passages."""
-    _, name, first, spans, text, rest = row
-    known = converted(msgspec.msgpack.decode(rest), _Rest)
-    document = Document(id=name, text=zlib.decompress(text).decode(), **known._asdict())
-    pairs = np.frombuffer(spans, dtype="<u4").reshape(-1, 2).tolist()
-    return document, first, [(start, end) for start, end in pairs]
-
-
-class StoredDocuments(Mapping[str, Document]):
-    """The documents by id, in stored order."""
-
-    def __init__(self, rows: StoredRows) -> None:
-        self.rows = rows
-
     def __getitem__(self, name: str) -> Document:
-        found = self.rows.named(name)
+        found = self.named(name)
         if found is None:
             raise KeyError(name)
         return found[0]
 
     def __iter__(self) -> Iterator[str]:
-        return (document.id for document, _, _ in self.rows.all())
+        return (document.id for document, _, _ in self.all())
 
     def __len__(self) -> int:
-        return self.rows.documents
+        return self._size
+
+
+def _read(row: tuple[int, str, int, bytes, bytes, bytes]) -> tuple[Document, int, list[Span]]:
+    """A document with its first row and the spans of its passages."""
+    _, name, first, spans, text, rest = row
+    more = converted(msgspec.msgpack.decode(rest), _Rest)
+    document = Document(id=name, text=zlib.decompress(text).decode(), **more._asdict())
+    pairs = np.frombuffer(spans, dtype="<u4").reshape(-1, 2).tolist()
+    return document, first, [(start, end) for start, end in pairs]
 
 
 class StoredPassages(Sequence[Passage]):
     """The passages by row."""
 
-    def __init__(self, rows: StoredRows) -> None:
-        self._rows, self._size = rows, rows.passages
+    def __init__(self, documents: StoredDocuments) -> None:
+        self._documents, self._size = documents, documents.passages
 
     @overload
     def __getitem__(self, row: int) -> Passage: ...
@@ -132,24 +125,22 @@ class StoredPassages(Sequence[Passage]):
     def __getitem__(self, row: slice) -> Sequence[Passage]: ...
     def __getitem__(self, row: int | slice) -> Passage | Sequence[Passage]:
         if isinstance(row, slice):
-            return [self[each] for each in range(*row.indices(self._size))]
-        place = row + self._size if row < 0 else row
-        if not 0 <= place < self._size:
-            raise IndexError(row)
-        document, first, spans = self._rows.holding(int(place))
-        ordinal = int(place) - first
+            return [self[each] for each in range(self._size)[row]]
+        place = range(self._size)[row]
+        document, first, spans = self._documents.holding(place)
+        ordinal = place - first
         return next(passages_at(document, spans[ordinal : ordinal + 1], ordinal))
 
     def __iter__(self) -> Iterator[Passage]:
-        return (passage for document, _, spans in self._rows.all() for passage in passages_at(document, spans))
+        return (passage for document, _, spans in self._documents.all() for passage in passages_at(document, spans))
 
     def __len__(self) -> int:
         return self._size
 
-    def of_document(self, name: str) -> tuple[int, tuple[Passage, ...]]:
-        """The first row of a document's passages, and the passages; None if the document does not exist."""
-        found = self._rows.named(name)
-        return (found[1], tuple(passages_at(found[0], found[2]))) if found else (0, ())
+    def rows_of(self, name: str) -> Iterator[tuple[int, Passage]]:
+        """The passages of a document with their rows; nothing if the document does not exist."""
+        found = self._documents.named(name)
+        return enumerate(passages_at(found[0], found[2]), found[1]) if found else iter(())
 
 
 class Staging:
@@ -182,7 +173,8 @@ class Staging:
                 self._file.execute("INSERT INTO made VALUES (?)", (made,))
                 self._write_header(self._vectors, 0)
             known = self._file.execute("SELECT by FROM made").fetchall() == [(made,)]
-            return known and self._vectors.tell() >= _HEADER + self._rows() * self._bytes
+            rows = int(sum(self._file.execute(_LAST).fetchone() or (0,)))
+            return known and self._vectors.tell() >= _HEADER + rows * self._bytes
         except sqlite3.Error:
             return False
 
@@ -221,7 +213,7 @@ class Staging:
         os.fsync(self._vectors.fileno())
         rows = []
         for number, (document, spans) in enumerate(documents, start=self._count()):
-            own = (document.title, document.source, document.media_type, document.sections, document.pages)
+            own = [getattr(document, field) for field in _Rest._fields]
             places = np.array(spans, dtype="<u4").tobytes()
             text = zlib.compress(document.text.encode(), 1)
             rows.append((number, document.id, self.passages, places, text, msgspec.msgpack.encode(own)))
@@ -254,9 +246,4 @@ class Staging:
             self._earlier = self.kept
 
     def _count(self) -> int:
-        """The number of documents in the stage."""
         return int(self._file.execute("SELECT coalesce(max(number) + 1, 0) FROM documents").fetchone()[0])
-
-    def _rows(self) -> int:
-        """The number of passages in the stage."""
-        return int(sum(self._file.execute(_LAST).fetchone() or (0,)))

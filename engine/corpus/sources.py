@@ -26,6 +26,7 @@ from engine.core.values import Document, DocumentSection
 from engine.corpus.formats import documents, records
 from engine.corpus.formats.documents import DAMAGED, MEMBERS, UNPACKED, check_zip, too_large
 from engine.corpus.formats.records import Fields
+from engine.corpus.store import PDF
 
 # A document's text never changes after this: every offset points into it.
 
@@ -38,7 +39,7 @@ MEDIA_TYPES = {
     ".markdown": "text/markdown",
     ".jsonl": "application/jsonl",
     ".ndjson": "application/jsonl",
-    ".pdf": "application/pdf",
+    ".pdf": PDF,
     ".docx": DOCX,
     ".html": "text/html",
     ".htm": "text/html",
@@ -46,25 +47,18 @@ MEDIA_TYPES = {
     ".csv": "text/csv",
     ".tsv": "text/csv",
 }
-_SIGNATURES = ((b"%PDF-", "application/pdf"), (b"PK\x03\x04", "application/zip"))
-_PACKED = {DOCX: "application/zip"}  # formats whose bytes are a zip archive
+_SIGNATURES = ((b"%PDF-", PDF), (b"PK\x03\x04", "application/zip"))
 
 
 def load(path: Path) -> list[Document]:
-    """The documents of one file; raise `FileError` with what to do.
-
-    A file in wiki_dpr's layout may be larger than `LARGEST`: it is read line by line.
-    """
+    """The documents of one file, at any size in wiki_dpr's layout; raise `FileError` with what to do."""
     return list(documents_of(_file(path, path.name)))
 
 
 def documents_of(
     source: Source, fields: Fields | None = None, watch: Watch | None = None, keep: Keep | None = None
 ) -> Iterable[Document]:
-    """The documents of one source; passages in wiki_dpr's layout come one by one, by their own ids, at any size.
-
-    `keep` is given each other document with the bytes of its file.
-    """
+    """The documents of one source, wiki_dpr's one by one; `keep` gets each other one with the bytes of its file."""
     if fields is None and source.path is not None and records.is_layout(source.path):
         return records.stream(source.path, watch)
     data = source.read()
@@ -92,22 +86,21 @@ def read_bytes(path: Path, shown: str) -> bytes:
 def load_bytes(data: bytes, name: str, *, fields: Fields | None = None) -> list[Document]:
     """The documents of a file's bytes, `name` telling format and id; raise `FileError` with what to do.
 
-    `fields` names the fields of JSONL records and CSV columns.
+    `fields` names the fields of JSONL records and CSV columns. A document without a title has that of its first
+    section, else the file's name less the ending.
     """
     if not data.strip():
         raise FileError(f"{name} is empty. Leave it out, or check that it was saved completely.")
     kind = media_type(name, data)
-    if kind == "application/pdf":
+    sections: tuple[DocumentSection, ...] = ()
+    pages: tuple[int, ...] = ()
+    title = ""
+    if kind == PDF:
         text, pages, title = documents.extract_pdf(data, name)
-        return [_document(name, title, text, kind, pages=pages)]
-    if kind == DOCX:
+    elif kind == DOCX:
         text, sections, title = documents.extract_docx(data, name)
-        return [_document(name, title, documents.require_text(text, name), kind, sections=sections)]
-    return _from_text(documents.require_text(documents.decode(data, name), name), name, kind, fields)
-
-
-def _from_text(text: str, name: str, kind: str, fields: Fields | None) -> list[Document]:
-    """The documents of a format that is text."""
+    else:
+        text = documents.require_text(documents.decode(data, name), name)
     if kind == "text/plain" and documents.is_markdown(text):
         kind = "text/markdown"
     match kind:
@@ -116,35 +109,27 @@ def _from_text(text: str, name: str, kind: str, fields: Fields | None) -> list[D
         case "text/csv":
             return records.table_documents(text, name, fields)
         case "text/markdown":
-            rendered, sections = documents.render(text)
-            title = sections[0].title if sections else ""
-            return [_document(name, title, documents.require_text(rendered, name), kind, sections=sections)]
+            text, sections = documents.render(text)
         case "text/html":
-            found, sections, title = documents.extract_html(text, name)
-            return [_document(name, title, found, kind, sections=sections)]
-    return [_document(name, "", text, kind)]
-
-
-def _document(
-    name: str, title: str, text: str, kind: str, sections: tuple[DocumentSection, ...] = (), pages: tuple[int, ...] = ()
-) -> Document:
-    """One file as a document; without a title of its own it is titled by the file's name less the ending."""
-    title = title or Path(name).stem.replace("_", " ")
-    return Document(id=name, title=title, text=text, source=name, media_type=kind, sections=sections, pages=pages)
+            text, sections, title = documents.extract_html(text)
+    title = title or (sections[0].title if sections else "") or Path(name).stem.replace("_", " ")
+    text = documents.require_text(text, name)
+    return [Document(id=name, title=title, text=text, source=name, media_type=kind, sections=sections, pages=pages)]
 
 
 def media_type(name: str, data: bytes) -> str:
     """The format by suffix, refused where the bytes say otherwise."""
     expected = MEDIA_TYPES.get(Path(name).suffix.lower())
     actual = next((kind for signature, kind in _SIGNATURES if data.lstrip()[:8].startswith(signature)), None)
-    if expected is None and actual != "application/pdf":
+    if expected is None and actual != PDF:
         raise FileError(f"{name} has an unknown format. Use one of: {', '.join(sorted(MEDIA_TYPES))}.")
-    if expected in ("application/pdf", DOCX) and actual != _PACKED.get(expected, expected):
+    wanted = "application/zip" if expected == DOCX else expected  # what a DOCX is, by its bytes
+    if expected in (PDF, DOCX) and actual != wanted:
         kind = Path(name).suffix[1:].upper()
         raise FileError(
             f"{name} does not start like a {kind} file: it is damaged or has another format. Download it again."
         )
-    if actual and expected and actual != _PACKED.get(expected, expected):
+    if actual and expected and actual != wanted:
         raise FileError(f"{name} does not match its name: its content is {actual}. Correct the file extension.")
     return expected or actual or ""
 
@@ -251,7 +236,6 @@ def _zip_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], by
 
 
 def _read_zip(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of one member."""
     if member.flag_bits & 1:
         raise FileError(f"{member.filename} is protected by a password. Create it without one.")
     try:
@@ -277,7 +261,6 @@ def _tar_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], by
 
 
 def _read_tar(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    """The bytes of one member."""
     try:
         file = archive.extractfile(member)
         return file.read() if file is not None else b""

@@ -57,19 +57,12 @@ class Manifest(Value, frozen=True):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One generation: `vectors` has shape (len(passages), dimensions), unit rows.
-
-    Documents and passages of a large collection are read when they are asked for.
-    """
+    """One generation; `vectors`: (len(passages), dimensions), unit rows. Large ones read texts when asked for them."""
 
     manifest: Manifest
     documents: Mapping[str, Document]
     passages: Sequence[Passage]
     vectors: Floats
-
-    def of_document(self, name: str) -> tuple[Passage, ...]:
-        """The passages of a document, in order."""
-        return tuple(passage for _, passage in self._rows_of(name))
 
     def rows(self, passages: Iterable[str]) -> dict[str, int]:
         """The rows of those of the passages, by id, that are here."""
@@ -77,7 +70,7 @@ class Snapshot:
             wanted = set(passages)
             return {p.id: row for row, p in enumerate(self.passages) if p.id in wanted}
         named = {name: name.rpartition("@")[0] for name in passages}  # see `chunking.passages`
-        there = {p.id: row for document in set(named.values()) for row, p in self._rows_of(document)}
+        there = {p.id: row for document in set(named.values()) for row, p in self.rows_of(document)}
         return {name: there[name] for name in named if name in there}
 
     def named(self, passages: Iterable[str]) -> dict[str, Passage]:
@@ -87,7 +80,7 @@ class Snapshot:
     def spans(self) -> Iterator[tuple[Document, int, list[Span]]]:
         """Every document with its first row and the spans of its passages, which are consecutive rows."""
         if isinstance(self.documents, large.StoredDocuments):
-            yield from self.documents.rows.all()
+            yield from self.documents.all()
             return
         first: dict[str, int] = {}
         spans: dict[str, list[Span]] = {name: [] for name in self.documents}
@@ -97,11 +90,10 @@ class Snapshot:
         for name, document in self.documents.items():
             yield document, first.get(name, 0), spans[name]
 
-    def _rows_of(self, name: str) -> Iterator[tuple[int, Passage]]:
-        """A document's passages with their rows."""
+    def rows_of(self, name: str) -> Iterator[tuple[int, Passage]]:
+        """A document's passages with their rows, in order."""
         if isinstance(self.passages, large.StoredPassages):
-            first, passages = self.passages.of_document(name)
-            return enumerate(passages, first)
+            return self.passages.rows_of(name)
         return ((row, p) for row, p in enumerate(self.passages) if p.document == name)
 
 
@@ -143,7 +135,9 @@ def read_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
 
 
 def read_documents(folder: Path, manifest: Manifest) -> Mapping[str, Document]:
-    """The current generation's documents alone; raise `CorpusError` where they cannot be read."""
+    """The current generation's documents alone, if there is one; raise `CorpusError` where they cannot be read."""
+    if not manifest.generation:
+        return {}
     try:
         return _texts(generation_folder(folder, manifest.generation), of_passages=False)[0]
     except _UNREADABLE as error:
@@ -156,10 +150,8 @@ _UNREADABLE = (OSError, ValueError, msgspec.DecodeError, sqlite3.Error)
 def _texts(place: Path, *, of_passages: bool = True) -> tuple[Mapping[str, Document], Sequence[Passage]]:
     """A generation's documents by id, and its passages; in memory up to `large.FROM` passages."""
     if (place / large.TEXT).exists():
-        rows = large.StoredRows(place / large.TEXT)
-        return (
-            rows.whole() if rows.passages <= large.FROM else (large.StoredDocuments(rows), large.StoredPassages(rows))
-        )
+        stored = large.StoredDocuments(place / large.TEXT)
+        return stored.whole() if stored.passages <= large.FROM else (stored, large.StoredPassages(stored))
     documents = {d.id: d for d in _read_lines(place / "documents.jsonl", Document)}  # the first form
     return documents, tuple(_read_lines(place / "passages.jsonl", Passage)) if of_passages else ()
 
@@ -253,7 +245,6 @@ def _original(folder: Path, document: Document) -> Path:
 
 
 def _damaged(folder: Path, reason: str) -> CorpusError:
-    """The error for files that do not fit their manifest."""
     return CorpusError(
         f"The stored files of the corpus {folder.name} are damaged ({reason}). "
         "Remove the corpus and ingest its files again."

@@ -117,10 +117,7 @@ T = TypeVar("T", bound=Value)
 
 
 class World(Value, frozen=True):
-    """A sample world: documents by id as the library stores them, questions, drafts and facts in file order.
-
-    `long_questions` and `more_drafts` were written later and are for measuring only.
-    """
+    """A sample world; documents by id as stored. `long_questions` and `more_drafts` are for measuring only."""
 
     name: str
     documents: dict[str, Document]
@@ -142,10 +139,7 @@ class World(Value, frozen=True):
         return tuple(self.span(quote, question.id) for quote in question.gold)
 
     def gold_passages(self, question: WorldQuestion, passages: Iterable[Passage]) -> tuple[Passage, ...]:
-        """Those of `passages` that share a character with a gold span, in the order given.
-
-        `passages` may be cut by any chunking, from these documents or from a collection made of their files.
-        """
+        """Those of `passages` (of any chunking or collection) that share a character with a gold span, in order."""
         spans = self.gold_spans(question)
         return tuple(p for p in passages if any(overlaps(p, span) for span in spans))
 
@@ -177,10 +171,7 @@ def overlaps(passage: Passage, span: GoldSpan) -> bool:
 
 
 def load_world(name: str, folder: Path | None = None) -> World:
-    """The world `name`; raise `RecordError` for a name that none has, or naming a line that does not fit.
-
-    `folder` is where its files lie (default: beside the other sample corpora).
-    """
+    """The world `name`, from `folder` if given; raise `RecordError` for an unknown name or naming a wrong line."""
     if folder is None and name not in WORLDS:
         raise RecordError(f"There is no sample world {name!r}. Choose one of: {', '.join(WORLDS)}.")
     place = folder or ASSETS / "corpora" / name.replace("-", "_")

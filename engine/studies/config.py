@@ -110,10 +110,7 @@ class Config(Value, frozen=True):
 
 
 def with_assignments(config: Config, assignments: Sequence[str]) -> Config:
-    """The config with `--set` applied over its own settings; raise `InputError` naming what is wrong.
-
-    A paper replaces the config's paper; the config's own settings still come after it.
-    """
+    """The config with `--set` over its settings, a paper in place of its paper; raise `InputError` with the reason."""
     papers = [value.strip() for path, _, value in (a.partition("=") for a in assignments) if path.strip() == "paper"]
     own = [a for a in assignments if a.partition("=")[0].strip() != "paper"]
     settings, data = {stage: dict(fields) for stage, fields in config.settings.items()}, Settings().apply(own).to_dict()
@@ -133,8 +130,10 @@ def read_config(path: Path) -> Config:
 
 def config_text(path: Path) -> str:
     """The text of a TOML file, or of a preset that is named; raise `InputError` where it cannot be read."""
+    preset = CONFIGS / f"{path.name.removesuffix('.toml')}.toml"
+    named = path.parent == Path() and preset.exists() and not path.exists()
     try:
-        return found(path).read_text(encoding="utf-8")
+        return (preset if named else path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"The config {path} cannot be read ({reason}). Give a TOML file.") from error
@@ -155,12 +154,6 @@ def parse_config(text: str, name: str = "the config") -> Config:
         raise InputError(f"{name} has no seeds. Write for example seeds = [1337].")
     config.stages(config.seeds[0])
     return config
-
-
-def found(path: Path) -> Path:
-    """The file itself, or the preset of that name if the file does not exist."""
-    preset = CONFIGS / f"{path.name.removesuffix('.toml')}.toml"
-    return preset if not path.exists() and preset.exists() and path.parent == Path() else path
 
 
 def presets() -> tuple[str, ...]:

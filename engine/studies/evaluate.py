@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from engine.core.errors import InputError, StorageError
-from engine.core.files import package_versions
+from engine.core.files import locked_now, package_versions
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded, sha256
 from engine.report.markdown import one_line
@@ -24,11 +23,10 @@ from engine.studies.summary import (
     CORRECTION,
     PAIRED,
     PairedComparison,
+    by_method,
     by_question,
     corrected,
     measured,
-    methods_in,
-    of_method,
     pair,
 )
 from engine.studies.tables import FORMATS, to_json, to_markdown
@@ -92,9 +90,10 @@ def evaluate(
     """
     control, config = control or Control(), parse_config(text)
     check_folder(folder, resume)
+    busy = InputError(f"Another process is running in {folder}. Wait for it to finish, or choose another folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=0):
+        with locked_now(folder / ".lock", busy):
             planned = plan(config)
             prepare(planned, control.watch)
             run = Run(planned, folder, control)
@@ -106,10 +105,6 @@ def evaluate(
                 with closing(_pool(run, workers, on, tools)) as pool:
                     run.go(pool)
             return draw(folder)
-    except Timeout:
-        raise InputError(
-            f"Another process is running in {folder}. Wait for it to finish, or choose another folder."
-        ) from None
     except OSError as error:
         raise StorageError(
             f"The run in {folder} could not be written ({error.strerror or error}). Free some space or make the folder "
@@ -194,12 +189,7 @@ def draw(folder: Path) -> Evaluation:
 
 
 def report(evaluation: Evaluation) -> str:
-    """The tables in Markdown under what they were run on."""
-    return "\n".join([report_head(evaluation), *(to_markdown(table) for table in evaluation.results.tables)])
-
-
-def report_head(evaluation: Evaluation) -> str:
-    """The run's data and models, failures, parts left out or off, and departures from the paper."""
+    """The run's data and models, failures, parts left out or off, departures from the paper; then its tables."""
     config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
     study = study_of(config.study)
     model, verifier, judge, data = map(one_line, (config.model, config.verifier, config.judge or "none", config.data))
@@ -216,6 +206,7 @@ def report_head(evaluation: Evaluation) -> str:
         *_listed("Left out", [f"{count} examples without {what}" for what, count in manifest.left_out.items()]),
         *_listed("Switched off", [*manifest.off, *evaluation.results.notes]),
         *_listed("Departs from the paper's setting", manifest.departures),
+        *(to_markdown(table) for table in evaluation.results.tables),
     ]
     return "\n".join(lines)
 
@@ -244,22 +235,21 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
         raise InputError(
             f"One run is of {first.config.study}, the other of {second.config.study}. Choose two runs of one study."
         )
-    shared = [method for method in methods_in(first.rows) if method in methods_in(second.rows)]
+    one, other = by_method(first.rows), by_method(second.rows)
     names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
     found: list[tuple[tuple[Cell, ...], PairedComparison]] = []
-    for method in shared:
+    for method in (method for method in one if method in other):
         for name in names:
-            a, b = (by_question(of_method(run.rows, method), name) for run in (first, second))
+            a, b = (by_question(rows[method], name) for rows in (one, other))
             means = measured([v for q, v in a.items() if q in b]), measured([v for q, v in b.items() if q in a])
             if means[0].n:
                 found.append(((method, name, *means), pair(method, a, b)))
     if not found:
         raise InputError("The two runs have no question in common. Compare runs of the same data set.")
-    by_holm = corrected([one for _, one in found])
+    by_holm = corrected([comparison for _, comparison in found])
     rows = tuple(
-        (*head, one.difference, one.higher, one.lower, one.p, one.effect)
-        for (head, _), one in zip(found, by_holm, strict=True)
+        (*head, c.difference, c.higher, c.lower, c.p, c.effect) for (head, _), c in zip(found, by_holm, strict=True)
     )
-    questions = max(one.difference.n for one in by_holm)
+    questions = max(c.difference.n for c in by_holm)
     notes = (PAIRED, CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
     return StudyTable(name="comparison", title="Two runs", columns=COMPARED, rows=rows, n=questions, notes=notes)

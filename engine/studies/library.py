@@ -26,10 +26,7 @@ _STRANGE = re.compile(r"[^a-z0-9]+")
 
 
 class Listed(Value, frozen=True):
-    """A run at a glance: its folder's name, its config, how many units have a row, how many of those failed.
-
-    `shipped`: it came with the workbench.
-    """
+    """A run at a glance: folder name, config, units with a row and failed ones; `shipped` with the workbench or not."""
 
     name: str
     config: Config
@@ -98,10 +95,7 @@ def state_of(folder: Path) -> tuple[int, int]:
 
 
 def take_in(cases: CaseStore, folder: Path, name: str) -> str:
-    """Put a unit's case into the library, unless it is there; return its id there.
-
-    A unit's case has the same name in every run of a study, so the run's own name is added.
-    """
+    """Put a unit's case into the library, unless it is there, under its name and the run's; return its id there."""
     case_id = f"{name}-{folder.name}"
     if not cases.has(case_id):
         try:

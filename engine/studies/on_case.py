@@ -71,10 +71,7 @@ def advice_on(
     s3: float | None = None,
     embedder: Embedder | None = None,
 ) -> Advice:
-    """Advice with the vectors of the corpus, where it still holds the passages.
-
-    Without them `embedder` embeds and ranks the passages; without one the advisor compares words and says so.
-    """
+    """Advice by the vectors of the corpus if it has the passages, else of `embedder`, else by words (it says so)."""
     vectors = stored_vectors(corpus, passages)
     if vectors is None and embedder is not None:
         embedded = embedder.embed([question, *(passage.text for passage in passages)])

@@ -14,7 +14,6 @@ import queue
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -29,7 +28,6 @@ from engine.core.values import Value
 from engine.models.cluster import gpus_each, join
 from engine.models.memory import is_out_of_memory
 from engine.models.registry import SERVED
-from engine.models.server import Spent
 from engine.studies.catalogue import study_of
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
@@ -94,9 +92,6 @@ class Performer:
         served = self.tools.budget.mine - before
         if isinstance(found, Failure):
             return Done(row=Row(unit=unit, state="failed", failure=found, served=served))
-        return self._done(unit, found, served)
-
-    def _done(self, unit: Unit, found: Found, served: Spent) -> Done:
         name = f"{self.study.name}-{unit.key}"
         case = replace(found.case, id=name, tags=(*found.case.tags, self.study.name)) if found.case else None
         kept = {field: getattr(found, field) for field in ("values", "missing", "cost", "unparsed")}
@@ -144,8 +139,8 @@ class Threads:
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Start a unit in a free thread."""
-        perform = partial(self._performer.perform, unit, example, self._watch)
-        self._threads.submit(perform).add_done_callback(lambda ended: self._ended.put(ended))
+        started = self._threads.submit(self._performer.perform, unit, example, self._watch)
+        started.add_done_callback(self._ended.put)
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; raises what a unit must not swallow."""
@@ -175,10 +170,7 @@ class Worker:
 
 
 def work(config: Config, tasks: Connection, threads: int, log: Path) -> None:
-    """Run units until the other end is gone: a parent that was killed leaves no worker behind.
-
-    Whatever this process prints goes to `log`.
-    """
+    """Run units until the other end is gone, even if it was killed; whatever this process prints goes to `log`."""
     os.environ["OMP_NUM_THREADS"] = str(threads)  # read when torch is imported
     with log.open("ab") as file:
         os.dup2(file.fileno(), 1)
@@ -220,19 +212,17 @@ class Processes:
             try:
                 outcome: Outcome = worker.connection.recv()
             except (EOFError, OSError):
-                self._workers[place] = self._replaced()
+                self._idle_deaths += 1
+                if self._idle_deaths > IDLE_DEATHS * self.size:
+                    raise GroundworkError(
+                        "Worker processes die before they finish anything. "
+                        f"Read {self._log}, correct the cause, then resume."
+                    ) from None
+                self._workers[place] = self._start()
                 return Lost(unit=worker.unit) if worker.unit else None
             worker.unit, self._idle_deaths = None, 0
             return outcome
         return None
-
-    def _replaced(self) -> Worker:
-        self._idle_deaths += 1
-        if self._idle_deaths > IDLE_DEATHS * self.size:
-            raise GroundworkError(
-                f"Worker processes die before they finish anything. Read {self._log}, correct the cause, then resume."
-            )
-        return self._start()
 
     def close(self) -> None:
         """End all workers at once; their units run again when the run resumes."""

@@ -82,9 +82,9 @@ def score_tables(
     return [
         scores,
         _outcomes(rows, by),
-        _added(rows, names),
-        _comparisons(rows, pairs, defined),
-        _gated(rows, names, defined, how),
+        _added(rows, by),
+        _comparisons(rows, by, pairs, defined),
+        _gated(rows, by, defined, how),
     ]
 
 
@@ -96,33 +96,32 @@ def _outcomes(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTabl
     return table("outcomes", "Outcomes of each condition", columns, body, rows, n=len(rows), unit=RUNS)
 
 
-def _added(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
+def _added(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTable:
     """How often a condition says what no passage holds where A did not, or said less of it."""
-    baseline = of_condition(rows, "A")
 
     def line_of(name: str) -> tuple[Cell, ...]:
-        pairs = zip(of_condition(rows, name), baseline, strict=True)
-        both = [(row, row.values.get("unsupported"), a.values.get("unsupported")) for row, a in pairs]
-        known = [(row, own, a) for row, own, a in both if own is not None and a is not None]
-        own_rows = [row for row, _, _ in known]
-        more, less = ([turn * own > turn * a for _, own, a in known] for turn in (1, -1))
-        return name, measure_each(own_rows, more), measure_each(own_rows, less)
+        pairs = zip(*([row.values.get("unsupported") for row in by[each]] for each in (name, "A")), strict=True)
+        added = [None if own is None or a is None else own - a for own, a in pairs]
+        more, less = ([words if words is None else turn * words > 0 for words in added] for turn in (1, -1))
+        return name, measure_each(by[name], more), measure_each(by[name], less)
 
     return table(
         "added",
         "Runs in which a condition says more, or less, than A that no passage contains",
         "condition | more (share of runs) ↓ | less (share of runs) ↑",
-        (line_of(name) for name in names if name != "A"),
+        (line_of(name) for name in by if name != "A"),
         rows,
         "By content words that occur in none of the passages.",
     )
 
 
-def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: Sequence[Score]) -> StudyTable:
-    by = {name: of_condition(rows, name) for names in pairs for name in names}
+def _comparisons(
+    rows: Sequence[Row], by: Mapping[str, Sequence[Row]], pairs: Sequence[tuple[str, str]], scores: Sequence[Score]
+) -> StudyTable:
     asked = [(names, s) for names in pairs for s in scores]
-    values = ((s, (by_question(by[name], s.field, s.lost) for name in names)) for names, s in asked)
-    found = corrected([pair(s.column.name, *both) for s, both in values])
+    found = corrected(
+        [pair(s.column.name, *(by_question(by[name], s.field, s.lost) for name in names)) for names, s in asked]
+    )
     return table(
         "comparisons",
         "Paired differences between conditions, every second pass on",
@@ -160,22 +159,20 @@ def fires(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Fires:
     if "D" in names:
         limit = run_threshold(rows, how).value
         found["D"] = {row.unit: row.values["s3"] < limit for row in rows if row.values.get("s3") is not None}
-    asked = [(row.unit, row.values.get("fired", {})) for row in rows]
-    for name in (name for name in names if name.startswith("v2")):
-        for trigger in triggers(how):
-            marks = {unit: own[trigger] for unit, own in asked if own.get(trigger) is not None}
-            found[f"{name}, {trigger}"] = marks
+    for name in names:
+        for trigger in triggers(how) if name.startswith("v2") else ():
+            fired = {row.unit: row.values.get("fired", {}).get(trigger) for row in rows}
+            found[f"{name}, {trigger}"] = {unit: mark for unit, mark in fired.items() if mark is not None}
     return found
 
 
-def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], how: Rules) -> StudyTable:
+def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequence[Score], how: Rules) -> StudyTable:
     """Each second pass under its own rule: where it does not fire, its answer is A's."""
-    baseline = of_condition(rows, "A")
 
     def line_of(rule: str, marks: Mapping[Unit, bool]) -> tuple[Cell, ...]:
-        both = zip(of_condition(rows, rule.partition(",")[0]), baseline, rows, strict=True)
+        both = zip(by[rule.partition(",")[0]], by["A"], rows, strict=True)
         kept = [own if marks.get(row.unit) else first for own, first, row in both]
-        found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (kept, baseline))) for s in scores)
+        found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (kept, by["A"]))) for s in scores)
         return rule, sum(marks.values()), len(rows) - len(marks), *(one.difference for one in found)
 
     differences = (replace(s.column, unit=f"{s.column.unit}, difference") for s in scores)
@@ -183,7 +180,7 @@ def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], h
         "gated",
         "Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",
         (*Column.row("condition | fired (runs) | not asked (runs)"), *differences),
-        (line_of(*rule) for rule in fires(rows, names, how).items()),
+        (line_of(*rule) for rule in fires(rows, list(by), how).items()),
         rows,
         shows="grounded refinement, section 3.8",
         intervals=(PAIRED,),

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.server import Spent
 from engine.studies.plan import Plan, sampling
-from engine.studies.pools import Done, Lost, Outcome, Pool, Stopped
+from engine.studies.pools import Done, Lost, Pool, Stopped
 from engine.studies.values import OUT_OF_MEMORY, Failure, Row, Unit
 
 # units.jsonl: a row is appended and synced when its unit has ended. A last line without its line break was cut off: it
@@ -41,48 +42,46 @@ class Journal:
 
     def rows(self) -> list[Row]:
         """The last complete row of each unit; raise `InputError` for a damaged line."""
-        return list({row.unit: row for row in self._rows()}.values()) if self.path.exists() else []
-
-    def _rows(self) -> Iterator[Row]:
-        whole, _, _ = self.path.read_bytes().rpartition(b"\n")
+        found: dict[Unit, Row] = {}
+        whole, _, _ = (self.path.read_bytes() if self.path.exists() else b"").rpartition(b"\n")
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
-                yield decoded(line, Row)
+                row = decoded(line, Row)
             except msgspec.MsgspecError as error:
                 raise InputError(
                     f"Line {number} of {self.path} is not a row of this version ({error}). Start again in a new folder."
                 ) from error
+            found[row.unit] = row
+        return list(found.values())
 
     def mend(self) -> None:
         """Cut off a torn last line; before the first append."""
-        try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
-            return
-        whole = data[: data.rfind(b"\n") + 1]
-        if len(whole) < len(data):
+        data = self.path.read_bytes() if self.path.exists() else b""
+        torn = data.rpartition(b"\n")[2]
+        if torn:
             with self.path.open("r+b") as file:
-                file.truncate(len(whole))
+                file.truncate(len(data) - len(torn))
                 os.fsync(file.fileno())
 
     def append(self, row: Row) -> None:
         """Write a row so that it is on the disk when this returns; raise `StorageError` where it cannot be."""
-        try:
-            with self.path.open("ab") as file:
-                file.write(msgspec.json.encode(row) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise StorageError(
-                f"{self.path} cannot be written ({error.strerror}). Free some disk space and resume."
-            ) from error
+        with _writing(self.path), self.path.open("ab") as file:
+            file.write(msgspec.json.encode(row) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def write_whole(path: Path, data: bytes) -> None:
     """Put a file of a run's folder in place whole (`replace_file`); raise `StorageError`."""
-    try:
+    with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, data)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise StorageError(f"{path} cannot be written ({error.strerror}). Free some disk space and resume.") from error
 
@@ -154,7 +153,14 @@ class Run:
             outcome = pool.take(POLL)
             if outcome is not None:
                 self._running.discard(outcome.unit)
-                self._take_in(outcome)
+            match outcome:
+                case Done():
+                    self._unserved.clear()
+                    self._keep(outcome)
+                case Lost(unit=unit):
+                    self._again(unit, Failure(type="WorkerLost", message=f"Its worker process died {TRIES} times."))
+                case Stopped():
+                    self._stopped(outcome)
             self._tell()
         if self._stop is not None:
             kept = f"{len(self.rows)} of {len(self.plan.units)} units are saved."
@@ -166,15 +172,6 @@ class Run:
             unit = self.waiting.popleft()
             pool.give(unit, self.plan.examples[unit.example], self.plan.config.budget.less(self.served))
             self._running.add(unit)
-
-    def _take_in(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Done):
-            self._unserved.clear()
-            self._keep(outcome)
-        elif isinstance(outcome, Lost):
-            self._again(outcome.unit, Failure(type="WorkerLost", message=f"Its worker process died {TRIES} times."))
-        else:
-            self._stopped(outcome)
 
     def _keep(self, done: Done) -> None:
         """The case file first: a row never names a case that is not there."""

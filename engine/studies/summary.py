@@ -22,19 +22,15 @@ PAIRED = "Intervals: 95%, paired bootstrap over questions with all their seeds (
 MEANS = "Intervals: 95%, bootstrap over questions (10,000 resamples); none under 10 questions."
 
 
-def methods_in(rows: Sequence[Row]) -> list[str]:
-    """The methods in running order."""
-    return list(dict.fromkeys(row.unit.method for row in rows))
-
-
 def of_method(rows: Sequence[Row], method: str) -> list[Row]:
     """The rows of one method."""
     return [row for row in rows if row.unit.method == method]
 
 
-def by_method(rows: Sequence[Row], methods: Iterable[str]) -> dict[str, list[Row]]:
-    """The rows of each of these methods that has any."""
-    return {method: own for method in methods if (own := of_method(rows, method))}
+def by_method(rows: Sequence[Row], methods: Iterable[str] | None = None) -> dict[str, list[Row]]:
+    """The rows of each of these methods that has any; None: of all methods, in running order."""
+    asked = dict.fromkeys(row.unit.method for row in rows) if methods is None else methods
+    return {method: own for method in asked if (own := of_method(rows, method))}
 
 
 def by_question(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> dict[str, float]:
@@ -101,15 +97,7 @@ def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> 
     shared = [question for question in first if question in second]
     signs = sign_test([first[q] for q in shared], [second[q] for q in shared])
     differences = [first[q] - second[q] for q in shared]
-    return PairedComparison(
-        method=name,
-        difference=measured(differences),
-        higher=signs.higher,
-        lower=signs.lower,
-        ties=signs.ties,
-        p=signs.p,
-        effect=cohens_dz(differences),
-    )
+    return PairedComparison(method=name, difference=measured(differences), effect=cohens_dz(differences), **vars(signs))
 
 
 def corrected(found: Sequence[PairedComparison]) -> list[PairedComparison]:

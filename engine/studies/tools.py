@@ -61,10 +61,7 @@ class StudyTools:
         return self._load(self.config.judge) if self.config.judge else None
 
     def write_together(self, rows: int) -> bool:
-        """Let writer and judge write up to `rows` answers of several threads at once; False where the writer cannot.
-
-        To be called before the models are used.
-        """
+        """Before any use: let writer and judge write `rows` answers of threads at once; False if the writer cannot."""
         model = self.writer
         if not isinstance(model, BatchWriter) or not model.writes_together():
             return False

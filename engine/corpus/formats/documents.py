@@ -17,7 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count, repeat
+from itertools import accumulate, count, repeat
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -28,7 +28,6 @@ from engine.core.text import BETWEEN_CELLS, unligated
 from engine.core.values import DocumentSection
 
 if TYPE_CHECKING:
-    from docx.table import Table
     from docx.text.paragraph import Paragraph
     from pypdf import PdfReader
 
@@ -46,10 +45,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 @dataclass
 class Page:
-    """The text and the sections of a document so far; a builder local to one call.
-
-    `number` is that of the list item that a DOCX ends with; 0 for none.
-    """
+    """Text and sections of a document so far; `number` is that of the list item that a DOCX ends with (0: none)."""
 
     parts: list[str] = field(default_factory=list)
     length: int = 0
@@ -70,10 +66,10 @@ def decode(data: bytes, name: str) -> str:
     """
     marked = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), "")
     try:
-        text = data.decode(marked, errors="replace") if marked else data.decode("utf-8")
+        text: str | None = data.decode(marked, errors="replace") if marked else data.decode("utf-8")
     except UnicodeDecodeError:
-        text = _guessed(data, name)
-    if len(_CONTROL.findall(text[:_SAMPLE])) > 0.02 * len(text[:_SAMPLE]):
+        text = _guessed(data)
+    if text is None or len(_CONTROL.findall(text[:_SAMPLE])) > 0.02 * len(text[:_SAMPLE]):
         raise FileError(f"{name} is not text, or its encoding is unknown. Save it as UTF-8 text and try again.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -85,8 +81,8 @@ def require_text(text: str, name: str) -> str:
     return text
 
 
-def _guessed(data: bytes, name: str) -> str:
-    """Text by the statistics of its bytes; the guess is made on the first 64 KiB.
+def _guessed(data: bytes) -> str | None:
+    """Text by the statistics of the first 64 KiB; None where they are not text.
 
     Between the Latin code pages, which differ in a few letters, the commonest one that fits wins.
     """
@@ -94,7 +90,7 @@ def _guessed(data: bytes, name: str) -> str:
 
     guesses = [] if b"\0" in data[:_SAMPLE] else list(from_bytes(data[:_SAMPLE]))
     if not guesses:
-        raise FileError(f"{name} is not text, or its encoding is unknown. Save it as UTF-8 text and try again.")
+        return None
     fitting = {g.encoding for g in guesses} | set(guesses[0].could_be_from_charset)
     latin = guesses[0].encoding in _LATIN and "cp1252" in fitting
     return data.decode("cp1252" if latin else guesses[0].encoding, errors="replace")
@@ -167,19 +163,21 @@ def _words(token: Token) -> str:
 # HTML: the main content by trafilatura, else the visible text of the body.
 
 
-def extract_html(source: str, name: str) -> tuple[str, tuple[DocumentSection, ...], str]:
-    """(text, sections, title) of a page; raise `FileError` if there is no text in it."""
+def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
+    """(text, sections, title) of a page; the text is empty where there is none in it."""
     import trafilatura
+    from lxml import etree, html
 
-    tree = _tree(source)
+    try:
+        tree = html.document_fromstring(source.encode("utf-8", "replace"), parser=html.HTMLParser(encoding="utf-8"))
+    except (etree.LxmlError, ValueError):  # there is no page in it
+        tree = None
     title = " ".join((tree.findtext(".//title") or "").split()) if tree is not None else ""
     found = trafilatura.extract(
         source, output_format="markdown", include_tables=True, include_comments=False, favor_recall=True
     )
-    if not found:
-        return require_text(_visible(tree), name), (), title
-    text, sections = render(found)
-    return require_text(text, name), sections, title or (sections[0].title if sections else "")
+    text, sections = render(found) if found else (_visible(tree), ())
+    return text, sections, title
 
 
 def _visible(tree: Any) -> str:
@@ -190,16 +188,6 @@ def _visible(tree: Any) -> str:
     for element in list(body.iter("script", "style", "noscript", "template")):
         element.drop_tree()
     return "\n".join(line for line in (" ".join(t.split()) for t in body.itertext()) if line)
-
-
-def _tree(source: str) -> Any:
-    """The parsed page, or None for a page that is not there."""
-    from lxml import etree, html
-
-    try:
-        return html.document_fromstring(source.encode("utf-8", "replace"), parser=html.HTMLParser(encoding="utf-8"))
-    except (etree.LxmlError, ValueError):
-        return None
 
 
 # Packed files.
@@ -245,11 +233,25 @@ def too_large(name: str) -> FileError:
 
 def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     """(text, sections, title) of a DOCX; raise `FileError` for a damaged, macro-bearing or exploding one."""
+    from docx import Document
     from docx.opc.exceptions import OpcError
+    from docx.table import Table
     from lxml.etree import LxmlError
 
+    page = Page()
     try:
-        return _read(_open_docx(data, name))
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            check_zip(archive, name)
+            if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
+                raise FileError(f"{name} contains macros and was not opened. Save it as a .docx without macros.")
+        document = Document(io.BytesIO(data))
+        for item in document.iter_inner_content():
+            if isinstance(item, Table):
+                rows = ((cell.text.strip().replace("\n", " ") for cell in row.cells) for row in item.rows)
+                page.add("".join(f"{BETWEEN_CELLS.join(row)}\n" for row in rows) + "\n")
+            else:
+                _add_paragraph(page, item)
+        title = str(document.core_properties.title or "").strip()
     except FileError:
         raise
     # A part or a target that is missing is None to the library, which trips over it.
@@ -257,60 +259,23 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
         raise FileError(
             f"{name} is damaged, protected or not a DOCX file. Open it in an editor and save it again."
         ) from error
-
-
-def _open_docx(data: bytes, name: str) -> Any:
-    """The document; raise `FileError` for one that carries macros or explodes."""
-    from docx import Document
-
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        check_zip(archive, name)
-        if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
-            raise FileError(f"{name} contains macros and was not opened. Save it as a .docx without macros.")
-    return Document(io.BytesIO(data))
-
-
-def _read(document: Any) -> tuple[str, tuple[DocumentSection, ...], str]:
-    from docx.table import Table
-
-    page = Page()
-    for item in document.iter_inner_content():
-        if isinstance(item, Table):
-            _add_table(page, item)
-        else:
-            _add_paragraph(page, item)
-    title = str(document.core_properties.title or "").strip()
-    return "".join(page.parts), tuple(page.sections), title or (page.sections[0].title if page.sections else "")
+    return "".join(page.parts), tuple(page.sections), title
 
 
 def _add_paragraph(page: Page, paragraph: Paragraph) -> None:
-    """One paragraph with its list mark; a heading starts a section."""
+    """One paragraph with its list mark; a heading, or the title, starts a section."""
     text = paragraph.text.strip()
     if not text:
         return
     style = str(paragraph.style.name if paragraph.style is not None else "")
-    level = _heading_level(style)
-    if level:
+    heading = re.fullmatch(r"Heading ([1-9]\d*)", style)
+    if heading or style == "Title":
+        level = int(heading[1]) if heading else 1
         page.sections.append(DocumentSection(start=page.length, level=level, title=text))
     numbered = style.startswith("List Number")
     page.number = page.number + 1 if numbered else 0
     mark = f"{page.number}. " if numbered else "- " if style.startswith("List Bullet") else ""
     page.add(mark + text + ("\n" if mark else "\n\n"))
-
-
-def _add_table(page: Page, table: Table) -> None:
-    """A table as lines of cells."""
-    for row in table.rows:
-        page.add(BETWEEN_CELLS.join(cell.text.strip().replace("\n", " ") for cell in row.cells) + "\n")
-    page.add("\n")
-
-
-def _heading_level(style: str) -> int:
-    """1 to 9 for a heading style, 1 for the title, else 0."""
-    if style == "Title":
-        return 1
-    name, _, number = style.rpartition(" ")
-    return int(number) if name == "Heading" and number.isdigit() else 0
 
 
 # PDF by pypdf: text page by page with the offset at which each page starts.
@@ -321,48 +286,32 @@ _FILE_NAME = re.compile(r"^Microsoft \w+ - |\.(?:html?|docx?|odt|rtf|txt|tex|dvi
 
 def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
     """(text, page offsets, title) of a PDF; raise `FileError` for an encrypted, damaged or scanned one."""
-    reader = _open_pdf(data, name)
-    pages = _page_texts(reader, name)
-    if not any(page.strip() for page in pages):
-        raise FileError(f"{name} has pages but no text: it is probably a scan. Run text recognition (OCR) first.")
-    starts, position = [], 0
-    for page in pages:
-        starts.append(position)
-        position += len(page) + len(_BREAK)
-    return _BREAK.join(pages), tuple(starts), _pdf_title(reader)
-
-
-def _open_pdf(data: bytes, name: str) -> PdfReader:
-    """A reader that may read, or a `FileError`."""
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)
+    damaged = (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
     try:
         reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise FileError(f"{name} is protected by a password. Save a copy without one and try again.")
-        len(reader.pages)
-    except FileError:
-        raise
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ImportError, OSError) as error:
+        locked = reader.is_encrypted and not reader.decrypt("")
+        if not locked:
+            len(reader.pages)  # read now: the file may be cut off
+    except (*damaged, ImportError, OSError) as error:
         raise FileError(f"{name} is damaged or incomplete and cannot be read as PDF. Download it again.") from error
-    return reader
-
-
-def _page_texts(reader: PdfReader, name: str) -> list[str]:
-    """The text of every page with line breaks as \\n."""
-    from pypdf.errors import PyPdfError
-
+    if locked:
+        raise FileError(f"{name} is protected by a password. Save a copy without one and try again.")
     texts: list[str] = []
     for number, page in enumerate(reader.pages, start=1):
         try:
             texts.append(unligated(page.extract_text()).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
-        except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        except damaged as error:
             raise FileError(
                 f"{name}, page {number}, is damaged and cannot be read. Download the file again."
             ) from error
-    return texts
+    if not any(text.strip() for text in texts):
+        raise FileError(f"{name} has pages but no text: it is probably a scan. Run text recognition (OCR) first.")
+    starts = accumulate((len(text) + len(_BREAK) for text in texts[:-1]), initial=0)
+    return _BREAK.join(texts), tuple(starts), _pdf_title(reader)
 
 
 def _pdf_title(reader: PdfReader) -> str:

@@ -31,7 +31,17 @@ class Fields(Frozen, frozen=True):
 def jsonl_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
     """The documents of JSONL `text`; raise `FileError` naming the first line that does not fit."""
     names = fields or Fields()
-    found = [_jsonl_document(record, line, name, names) for line, record in records(text.split("\n"), name)]
+    id_fields = ("_id", "id") if names.id == "_id" else (names.id,)
+    found = []
+    for line, record in records(text.split("\n"), name):
+        own = record.get(names.text)
+        if not isinstance(own, str) or not own.strip():
+            raise FileError(
+                f"{name}, line {line}, has no text in the field {names.text!r}. Choose the field that has it."
+            )
+        key = next((record[field] for field in id_fields if record.get(field) is not None), f"{name}#{line}")
+        title = str(record.get(names.title) or "")
+        found.append(Document(id=str(key), title=title, text=own, source=name, media_type="application/jsonl"))
     if not found:
         raise FileError(f"{name} has no records. Write one JSON object per line.")
     return list(without_repeats(found, name))
@@ -51,17 +61,6 @@ def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, Json
                 f"{name}, line {line}, is not a JSON object. Write one object with id, title and text per line."
             )
         yield line, record
-
-
-def _jsonl_document(record: Json, line: int, name: str, fields: Fields) -> Document:
-    """One record as a document."""
-    text = record.get(fields.text)
-    if not isinstance(text, str) or not text.strip():
-        raise FileError(f"{name}, line {line}, has no text in the field {fields.text!r}. Choose the field that has it.")
-    named = ("_id", "id") if fields.id == "_id" else (fields.id,)
-    key = next((record[field] for field in named if record.get(field) is not None), f"{name}#{line}")
-    title = record.get(fields.title) or ""
-    return Document(id=str(key), title=str(title), text=text, source=name, media_type="application/jsonl")
 
 
 def without_repeats(found: Iterable[Document], name: str) -> Iterator[Document]:
@@ -86,15 +85,22 @@ def table_documents(text: str, name: str, fields: Fields | None = None) -> list[
     names = fields or Fields()
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
+    found: list[Document] = []
     try:
         columns = [c.strip() for c in reader.fieldnames or ()]
         reader.fieldnames = columns
         if fields is not None and names.text not in columns:
             raise FileError(f"{name} has no column {names.text!r}. Its columns are: {', '.join(columns)}.")
-        rows = [_table_document(row, line, name, names, columns) for line, row in enumerate(reader, start=1)]
+        for line, row in enumerate(reader, start=1):
+            cells = {column: str(row.get(column) or "").strip() for column in columns}
+            filled = (f"{column}: {value}" for column, value in cells.items() if value)
+            content = cells.get(names.text) or BETWEEN_CELLS.join(filled)
+            if content:
+                place = f"{name}#{line}"
+                key, title = cells.get(names.id) or place, cells.get(names.title) or _row_title(cells, name, line)
+                found.append(Document(id=key, title=title, text=content, source=place, media_type="text/csv"))
     except csv.Error as error:
         raise FileError(f"{name} cannot be read as a table ({error}). Save it as CSV with a header line.") from error
-    found = [row for row in rows if row is not None]
     if not found:
         raise FileError(f"{name} has no rows with text below its header line. Save it as CSV with a header line.")
     return list(without_repeats(found, name))
@@ -108,21 +114,6 @@ def _dialect(text: str, name: str) -> type[csv.Dialect]:
         return csv.Sniffer().sniff(text[:_SAMPLE].rpartition("\n")[0] or text[:_SAMPLE], delimiters=",;\t|")
     except csv.Error:
         return csv.excel
-
-
-def _table_document(
-    row: dict[str | None, str | list[str] | None], line: int, name: str, fields: Fields, columns: list[str]
-) -> Document | None:
-    """One row; None if it has no text."""
-    cells = {column: str(row.get(column) or "").strip() for column in columns}
-    text = cells.get(fields.text) or BETWEEN_CELLS.join(
-        f"{column}: {value}" for column, value in cells.items() if value
-    )
-    if not text:
-        return None
-    key = cells.get(fields.id) or f"{name}#{line}"
-    title = cells.get(fields.title) or _row_title(cells, name, line)
-    return Document(id=key, title=title, text=text, source=f"{name}#{line}", media_type="text/csv")
 
 
 def _row_title(cells: dict[str, str], name: str, line: int) -> str:
@@ -161,10 +152,7 @@ def is_layout(path: Path) -> bool:
 
 
 def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
-    """The passages in order; `watch` is told bytes read of bytes in all.
-
-    Raises `FileError` naming file and line of the first that does not fit, and for a file that cannot be read.
-    """
+    """The passages in order, `watch` told of bytes read; raise `FileError`, for a record that is bad with its place."""
     watch, size, number = watch or Watch(), 0, 0
     try:
         size = path.stat().st_size
@@ -176,7 +164,13 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
             for number, row in enumerate(rows, start=1):
                 if number % _EVERY == 1:
                     watch.step("read", file.tell(), size)
-                yield _wiki_document(row, number, path.name)
+                text, key = row.get("text"), row.get("id")
+                if not isinstance(text, str) or not text.strip() or key in (None, ""):
+                    raise FileError(
+                        f"{path.name}, passage {number}, has no id or no text. Each needs id, text and title."
+                    )
+                title, media_type = str(row.get("title") or ""), "text/tab-separated-values"
+                yield Document(id=str(key), title=title, text=text, source=path.name, media_type=media_type)
     except OSError as error:
         raise FileError(
             f"{path.name} cannot be read ({error.strerror}). Check that it exists and that you may read it."
@@ -187,20 +181,9 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
 
 
 def _table(file: Any, name: str) -> Iterator[Json]:
-    """The rows of a TSV by column."""
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader((line.decode() for line in file), dialect=csv.excel_tab)
     try:
         yield from reader
     except (csv.Error, UnicodeDecodeError) as error:
         raise FileError(f"{name} cannot be read as a table after row {reader.line_num} ({error}).") from error
-
-
-def _wiki_document(row: Json, number: int, name: str) -> Document:
-    """One row as a document."""
-    text, key = row.get("text"), row.get("id")
-    if not isinstance(text, str) or not text.strip() or key in (None, ""):
-        raise FileError(f"{name}, passage {number}, has no id or no text. Each needs id, text and title.")
-    return Document(
-        id=str(key), title=str(row.get("title") or ""), text=text, source=name, media_type="text/tab-separated-values"
-    )

@@ -189,7 +189,7 @@ def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage
         start = document.text.find(label.quote) if label.quote.strip() else -1
         if start >= 0:
             end = start + len(label.quote)
-            return [p for p in snapshot.of_document(document.id) if p.start < end and start < p.end]
+            return [p for _, p in snapshot.rows_of(document.id) if p.start < end and start < p.end]
     raise RecordError(f"No document of the corpus holds the gold {label.quote[:80]!r}. Correct the label.")
 
 

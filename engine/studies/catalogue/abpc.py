@@ -9,7 +9,7 @@ use the same rows. `options.rankings` names the extra ones: any registered attri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,22 +49,27 @@ def of_ranking(rows: Sequence[Row], name: str, field: str = "abpc") -> list[Row]
     return [replace(row, values={field: row.values.get(field, {}).get(name)}) for row in rows]
 
 
-def _by_method(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    def line_of(name: str) -> tuple[Cell, ...]:
-        values = by_question(of_ranking(rows, name), "abpc", None)
-        nats = measure(of_ranking(rows, name, "abpc_nats"), "abpc_nats", None)
-        return name, measured(values), sum(v > 0 for v in values.values()), len(values), nats
+def _by_method(rows: Sequence[Row], names: Sequence[str]) -> tuple[StudyTable, Figure]:
+    values = {name: by_question(of_ranking(rows, name), "abpc", None) for name in names}
+    means = {name: measured(own) for name, own in values.items()}
 
-    return table(
+    def line_of(name: str, own: Mapping[str, float]) -> tuple[Cell, ...]:
+        nats = measure(of_ranking(rows, name, "abpc_nats"), "abpc_nats", None)
+        return name, means[name], sum(v > 0 for v in own.values()), len(own), nats
+
+    rankings = table(
         "abpc",
         "ABPC by ranking",
         "ranking | ABPC (probability) ↑ | positive (questions) ↑ | of (questions) | ABPC (nats) ↑",
-        map(line_of, names),
+        (line_of(*each) for each in values.items()),
         rows,
         SCALE,
         "Random: mean over random rankings of the same tokens.",
         shows="grounded refinement, Tables 6 and 7",
     )
+    axes, shows = ("ranking", "ABPC (probability)"), "grounded refinement, Table 7"
+    bars = figure("bars", "abpc", "ABPC by ranking", *axes, [line("ABPC", means)], shows, notes=(SCALE,))
+    return rankings, bars
 
 
 def _differences(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
@@ -93,12 +98,6 @@ def _diagnostics(rows: Sequence[Row]) -> StudyTable:
     body = ((name.replace("_", " "), what, measure(flat, name, None)) for name, what in names.items())
     title, shows = f"What a map of {BASE} looks like", "grounded refinement, Table 14"
     return table("diagnostics", title, "figure | what it is | mean", body, rows, shows=shows)
-
-
-def _bars(rows: Sequence[Row], names: Sequence[str]) -> Figure:
-    bars = line("ABPC", {name: measure(of_ranking(rows, name), "abpc", None) for name in names})
-    axes, shows = ("ranking", "ABPC (probability)"), "grounded refinement, Table 7"
-    return figure("bars", "abpc", "ABPC by ranking", *axes, [bars], shows, notes=(SCALE,))
 
 
 def _points(rows: Sequence[Row], names: Sequence[str]) -> Figure:
@@ -176,9 +175,10 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     """ABPC by method with intervals, paired differences, curves, diagnostics; of the rankings that the rows have."""
     there = {name for row in rows for name in row.values.get("abpc", {})}
     names = [name for name in (BASE, *extra(config), "occlusion", "random") if name in there]
+    rankings, bars = _by_method(rows, names)
     return Results(
-        tables=(_by_method(rows, names), _differences(rows, names), _diagnostics(rows)),
-        figures=(_bars(rows, names), _points(rows, names), _curves(rows, names)),
+        tables=(rankings, _differences(rows, names), _diagnostics(rows)),
+        figures=(bars, _points(rows, names), _curves(rows, names)),
     )
 
 

@@ -197,46 +197,43 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     # Without a language model the methods that ask by one are left out: none of their rows ran, or failed.
     offered = [row for row in rows if "attr_r" not in row.missing]
     by = {name: of_method(rows, name) for name in by_method(offered, LABELS)}
-    tables = [_table_1(by, rows), _table_3(by, rows), _table_5(by, rows)]
+    before = {name: cells(own, "before_", edits=False) for name, own in by.items()}
+    after = {name: cells(own, edits=name != DRQA) for name, own in by.items()}
+    tables = [
+        table(
+            "table_1",
+            "Attribution and preservation after editing",
+            COLUMNS,
+            ((LABELS[name], *own) for name, own in after.items()),
+            rows,
+            "DRQA does not edit. Attr_p pairs each clause with its own evidence only for ARE (appendix E).",
+            unit="answers",
+            shows="ARE, Table 1",
+        ),
+        table(
+            "table_3",
+            "What each retrieval finds, before any edit",
+            COLUMNS[:3],
+            ((LABELS[name], *own[:2]) for name, own in before.items()),
+            rows,
+            unit="answers",
+            shows="ARE, Table 3",
+        ),
+        _table_5(by, after, rows),
+    ]
     if ARE in by:
         tables += [*against_are(rows, by, LABELS, ("attr_r", "pres")), _outcomes(by[ARE])]
-    figures = contour(by, "attr_r", "F1_RP", "left"), contour(by, "attr_p", "F1_PP", "right")
-    return Results(tables=tuple(tables), figures=figures)
+    sides = ("attr_r", "F1_RP", "left"), ("attr_p", "F1_PP", "right")
+    return Results(tables=tuple(tables), figures=tuple(contour(before, after, *side) for side in sides))
 
 
-def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    said = "DRQA does not edit. Attr_p pairs each clause with its own evidence only for ARE (appendix E)."
-    return table(
-        "table_1",
-        "Attribution and preservation after editing",
-        COLUMNS,
-        ((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items()),
-        rows,
-        said,
-        unit="answers",
-        shows="ARE, Table 1",
-    )
-
-
-def _table_3(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    return table(
-        "table_3",
-        "What each retrieval finds, before any edit",
-        COLUMNS[:3],
-        ((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items()),
-        rows,
-        unit="answers",
-        shows="ARE, Table 3",
-    )
-
-
-def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
+def _table_5(by: dict[str, list[Row]], after: Mapping[str, Sequence[Measure]], rows: Sequence[Row]) -> StudyTable:
     body: list[tuple[Cell, ...]] = []
     for name, own in by.items():
         if name not in (ARE, DRQA):
-            body.append((LABELS[name], *cells(own)))
+            body.append((LABELS[name], *after[name]))
             body.append((f"{LABELS[name]}, evidence by clause", *cells(own, "aggregated_")))
-    body += [(LABELS[ARE], *cells(by[ARE]))] if ARE in by else []
+    body += [(LABELS[ARE], *after[ARE])] if ARE in by else []
     said = "Evidence by clause counts only answers whose questions belong to clauses, if editing kept their number."
     title = "Evidence of sub-questions, joined by clause"
     return table("table_5", title, COLUMNS, body, rows, said, unit="answers", shows="ARE, Table 5")
@@ -250,19 +247,24 @@ def _outcomes(rows: Sequence[Row]) -> StudyTable:
     return table("outcomes", "Outcomes of the facts", heads, body, rows, n=counted.total(), unit="facts")
 
 
-def contour(by: dict[str, list[Row]], attribution: str, name: str, side: str) -> Figure:
+def contour(
+    before: Mapping[str, Sequence[Measure]],
+    after: Mapping[str, Sequence[Measure]],
+    attribution: str,
+    name: str,
+    side: str,
+) -> Figure:
     """Level curves of the F1 over attribution and Pres, a point per method that edits, a line at the best before."""
     place = MEASURES.index(attribution)
-    before = [cells(own, "before_", edits=False)[place].value for own in by.values()]
-    best = max((value for value in before if value is not None), default=None)
+    values = (own[place].value for own in before.values())
+    best = max((value for value in values if value is not None), default=None)
     levels = harmonic(*np.meshgrid(np.array(GRID), np.array(GRID)))
     series = [Series(name=name, x=GRID, y=GRID, z=tuple(tuple(map(float, row)) for row in levels))]
     if best is not None:
         series.append(Series(name="best before editing", x=(best, best), y=(0.0, 1.0)))
-    for method in (name for name in by if name != DRQA):  # which does not edit
-        found = cells(by[method])
+    for method, found in after.items():
         x, pres = found[place].value, found[2]
-        if x is not None:
+        if x is not None and method != DRQA:  # which does not edit
             series.append(Series(name=LABELS[method], x=(x,), y=(pres.value,), low=(pres.low,), high=(pres.high,)))
     axis = attribution.capitalize()
     title = f"{axis} and Pres after editing, over level curves of {name}"

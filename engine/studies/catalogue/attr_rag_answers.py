@@ -27,18 +27,7 @@ from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import (
-    by_method,
-    compare,
-    comparison_table,
-    counts,
-    figure,
-    line,
-    measure,
-    methods_in,
-    of_method,
-    table,
-)
+from engine.studies.summary import by_method, compare, comparison_table, counts, figure, line, measure, of_method, table
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Column, Estimate, Figure, Found, Results, Row, StudyTable, Unit
 
@@ -55,28 +44,20 @@ SIMILARITIES = {
 }
 
 
-def similarity_tables(rows: Sequence[Row]) -> Results:
-    """Means over questions, the same question by question, wins, Attr-RAG against each baseline."""
-    by = by_method(rows, methods_in(rows))
-    tables = [_means(rows, by), _by_question(rows, list(by))]
-    if OURS in by and len(by) > 1:
-        found = compare(rows, "rouge_l", list(by), against=OURS)
-        tables.append(comparison_table("against_attr_rag", "ROUGE-L F1 of each baseline", "F1", OURS, found))
-    return Results(tables=tuple(tables), figures=(_figure(by),))
-
-
-def _means(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTable:
+def _means(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> tuple[StudyTable, Figure]:
     won = wins(rows)
-    similar = (Column(name=title, unit="0 to 1", better="higher") for title in SIMILARITIES.values())
+    similar = {field: {name: measure(own, field) for name, own in by.items()} for field in SIMILARITIES}
+    columns = (Column(name=title, unit="0 to 1", better="higher") for title in SIMILARITIES.values())
     counted = "won (questions) ↑ | passages | gold found (share of gold) | gold read (share of gold) ↑ | failed (units)"
-    return table(
+    title, shows = "Answers against the reference", "Attr-RAG, Table I"
+    means = table(
         "similarities",
-        "Answers against the reference, mean over questions",
-        (*Column.row("method"), *similar, *Column.row(counted)),
+        f"{title}, mean over questions",
+        (*Column.row("method"), *columns, *Column.row(counted)),
         (
             (
                 name,
-                *(measure(own, field) for field in SIMILARITIES),
+                *(measures[name] for measures in similar.values()),
                 won[name],
                 *(measure(own, field, None) for field in ("passages", "gold_found", "gold_read")),
                 sum(row.state == "failed" for row in own),
@@ -85,8 +66,10 @@ def _means(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTable:
         ),
         rows,
         "Won: most of the seven metrics favour the method; methods can tie. A failed unit counts 0.",
-        shows="Attr-RAG, Table I",
+        shows=shows,
     )
+    bars = (line(SIMILARITIES[field], similar[field]) for field in ("rouge_l", "cosine", "bleu"))
+    return means, figure("bars", "similarities", title, "method", "similarity (0 to 1)", bars, shows)
 
 
 def wins(rows: Sequence[Row]) -> Counter[str]:
@@ -110,33 +93,26 @@ def _by_question(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     return table("similarities_by_question", title, columns, lines, rows, shows=shows, intervals=())
 
 
-def _figure(by: Mapping[str, Sequence[Row]]) -> Figure:
-    shown = {"rouge_l": "ROUGE-L F1", "cosine": "cosine", "bleu": "BLEU"}
-    bars = (line(title, {name: measure(own, field) for name, own in by.items()}) for field, title in shown.items())
-    axes = "method", "similarity (0 to 1)"
-    return figure("bars", "similarities", "Answers against the reference", *axes, bars, "Attr-RAG, Table I")
-
-
 def criteria_table(rows: Sequence[Row]) -> StudyTable:
     """Mean scores by criterion over the replies that could be read, and how many could not."""
+
+    def line_of(name: str, own: Sequence[Row]) -> tuple[Cell, ...]:
+        flat = [replace(row, values={**row.values, **(row.values.get("criteria") or {})}) for row in own]
+        _, failed, unparsed = counts(own)
+        means = (measure(flat, score, None) for score in (*CRITERIA, "total"))
+        return name, *means, len(own) - failed - unparsed, unparsed, failed
+
     criteria = (Column(name=name, unit="0 to 5", better="higher") for name in CRITERIA)
     counted = Column.row("total (0 to 30) ↑ | read (replies) | unparsed (replies) | failed (units)")
     return table(
         "criteria",
         "Six criteria by the judge",
         (*Column.row("method"), *criteria, *counted),
-        ((name, *_criteria(of_method(rows, name))) for name in methods_in(rows)),
+        (line_of(*each) for each in by_method(rows).items()),
         rows,
         "A reply without all six scores has no total; its readable scores stay in their columns.",
         shows="Attr-RAG, Table II",
     )
-
-
-def _criteria(rows: Sequence[Row]) -> tuple[Cell, ...]:
-    flat = [replace(row, values={**row.values, **(row.values.get("criteria") or {})}) for row in rows]
-    _, failed, unparsed = counts(rows)
-    means = (measure(flat, name, None) for name in (*CRITERIA, "total"))
-    return *means, len(rows) - failed - unparsed, unparsed, failed
 
 
 OURS = "attr-rag"
@@ -215,13 +191,18 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Table I, question by question and over all; Table II where there is a judge."""
-    found = similarity_tables(rows)
-    by = f"Re-ranked by {title_of(config.stages(config.seeds[0]).retrieval.reranker)}."
-    if not config.judge:
-        said = ("Six criteria (Table II): off, because the config has no judge.", by)
-        return Results(tables=found.tables, figures=found.figures, notes=said)
-    notes = tuple(filter(None, (judge_warning(config.judge, [config.model]), by)))
-    return Results(tables=(*found.tables, criteria_table(rows)), figures=found.figures, notes=notes)
+    by = by_method(rows)
+    means, similarities = _means(rows, by)
+    tables = [means, _by_question(rows, list(by))]
+    if OURS in by and len(by) > 1:
+        found = compare(rows, "rouge_l", list(by), against=OURS)
+        tables.append(comparison_table("against_attr_rag", "ROUGE-L F1 of each baseline", "F1", OURS, found))
+    said = "Six criteria (Table II): off, because the config has no judge."
+    if config.judge:
+        tables.append(criteria_table(rows))
+        said = judge_warning(config.judge, [config.model])
+    by_whom = f"Re-ranked by {title_of(config.stages(config.seeds[0]).retrieval.reranker)}."
+    return Results(tables=tuple(tables), figures=(similarities,), notes=tuple(filter(None, (said, by_whom))))
 
 
 STUDY = Study(

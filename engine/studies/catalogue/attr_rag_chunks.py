@@ -84,53 +84,47 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     depth, least = shown_depth(config), int(config.options.get("long", LONG))
     long = [row for row in rows if row.state == "failed" or (row.values["needed"] or least) >= least]
     by_depth = {k: own for k, name in NAMES.items() if (own := of_method(long, name))}
-    answered = any(row.values.get("rouge_l") is not None for row in rows)
-    tables = [_depth_table(by_depth, rows, least)]
-    figures = [_gold_figure(by_depth)]
-    if answered:
-        own = of_method(rows, NAMES[depth])
-        tables.append(_needed_table(own, depth))
-        figures += [_needed_figure(own, depth), _answer_figure(by_depth)]
-    said = () if answered else ("Fig. 1a and 1c: off, because no answers were compared with a reference.",)
-    return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
-
-
-def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int) -> StudyTable:
-    names = ("found", "recall", "density", "rouge_l")
-    return table(
+    found, recall, density, rouge = (
+        {k: measure_defined(own, name) for k, own in by_depth.items()}
+        for name in ("found", "recall", "density", "rouge_l")
+    )
+    gold_table = table(
         "by_depth",
         "Gold among the passages that vanilla RAG retrieves, and the answers from them",
         "k (passages) | gold retrieved (passages) ↑ | gold retrieved, of all gold (share) ↑ | "
         "density (share of k) ↑ | ROUGE-L (F1) ↑",
-        ((k, *(measure_defined(own, name) for name in names)) for k, own in by_depth.items()),
+        ((k, found[k], recall[k], density[k], rouge[k]) for k in by_depth),
         rows,
         f"Questions that need {least} passages or more.",
         n=max(map(questions_in, by_depth.values()), default=0),
         shows="Attr-RAG, Fig. 1b and 1c",
     )
+    lines = line("gold retrieved", found), line("density", density, "right")
+    title, axes = "Gold passages retrieved and their density", ("k (passages)", "gold retrieved (passages)")
+    gold = figure("lines", "fig_1b", title, *axes, lines, "Attr-RAG, Fig. 1b", right="density (share of k)")
+    if all(row.values.get("rouge_l") is None for row in rows):
+        said = "Fig. 1a and 1c: off, because no answers were compared with a reference."
+        return Results(tables=(gold_table,), figures=(gold,), notes=(said,))
+    needed_table, needed = _by_needed(of_method(rows, NAMES[depth]), depth)
+    title, axes = "Answers by the number of passages retrieved", ("k (passages)", "ROUGE-L (F1)")
+    answers = figure("lines", "fig_1c", title, *axes, [line("long questions", rouge)], "Attr-RAG, Fig. 1c")
+    return Results(tables=(gold_table, needed_table), figures=(gold, needed, answers))
 
 
-def _by_needed(rows: Sequence[Row]) -> dict[int, list[Row]]:
+def _by_needed(rows: Sequence[Row], depth: int) -> tuple[StudyTable, Figure]:
     known = [row for row in rows if row.values.get("needed") is not None]
     counts = sorted({row.values["needed"] for row in known})
-    return {count: [row for row in known if row.values["needed"] == count] for count in counts}
-
-
-def _needed_table(rows: Sequence[Row], depth: int) -> StudyTable:
-    groups = _by_needed(rows)
-    return table(
+    groups = {count: [row for row in known if row.values["needed"] == count] for count in counts}
+    means = {count: measure_defined(own, "rouge_l") for count, own in groups.items()}
+    measures = table(
         "by_passages_needed",
         f"Answers from the top {depth}, by number of passages needed",
         "passages needed | ROUGE-L (F1) ↑ | n",
-        ((k, measure_defined(own, "rouge_l"), questions_in(own)) for k, own in groups.items()),
+        ((count, means[count], questions_in(own)) for count, own in groups.items()),
         rows,
         n=sum(map(questions_in, groups.values())),
         shows="Attr-RAG, Fig. 1a",
     )
-
-
-def _needed_figure(rows: Sequence[Row], depth: int) -> Figure:
-    groups = _by_needed(rows)
     shown = [row for own in groups.values() for row in own if row.values["rouge_l"] is not None]
     points = Series(
         name="questions",
@@ -138,22 +132,8 @@ def _needed_figure(rows: Sequence[Row], depth: int) -> Figure:
         y=tuple(row.values["rouge_l"] for row in shown),
         cases=tuple(row.case for row in shown),
     )
-    means = line("mean", {k: measure_defined(own, "rouge_l") for k, own in groups.items()})
-    title = f"Answers from the top {depth} by passages needed"
-    return figure("points", "fig_1a", title, "passages needed", "ROUGE-L (F1)", [means, points], "Attr-RAG, Fig. 1a")
-
-
-def _gold_figure(by_depth: dict[int, list[Row]]) -> Figure:
-    found, density = ({k: measure_defined(own, name) for k, own in by_depth.items()} for name in ("found", "density"))
-    lines = line("gold retrieved", found), line("density", density, "right")
-    title, axes = "Gold passages retrieved and their density", ("k (passages)", "gold retrieved (passages)")
-    return figure("lines", "fig_1b", title, *axes, lines, "Attr-RAG, Fig. 1b", right="density (share of k)")
-
-
-def _answer_figure(by_depth: dict[int, list[Row]]) -> Figure:
-    answers = line("long questions", {k: measure_defined(own, "rouge_l") for k, own in by_depth.items()})
-    title, axes = "Answers by the number of passages retrieved", ("k (passages)", "ROUGE-L (F1)")
-    return figure("lines", "fig_1c", title, *axes, [answers], "Attr-RAG, Fig. 1c")
+    title, axes = f"Answers from the top {depth} by passages needed", ("passages needed", "ROUGE-L (F1)")
+    return measures, figure("points", "fig_1a", title, *axes, [line("mean", means), points], "Attr-RAG, Fig. 1a")
 
 
 STUDY = Study(

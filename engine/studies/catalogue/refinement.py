@@ -56,18 +56,14 @@ Winners = Sequence[Winner | None]
 def judge_tables(rows: Sequence[Row], pairs: Pairs, how: Rules) -> list[StudyTable]:
     """All runs under the conditions' own rules (Table 2), the runs that a trigger flags (Tables 10 and 11), all on."""
     marks = fires(rows, [name for names in pairs for name in names], how)
-    tables = [
-        _table(
-            "judge", "Pairs of conditions by the judge, each under its own rule", rows, gated(rows, pairs, marks, how)
-        )
-    ]
-    for trigger in triggers(how):
-        second = [(first, other) for first, other in pairs if first.startswith("v2")]
+    ruled = gated(rows, pairs, marks, how)
+    tables = [_table("judge", "Pairs of conditions by the judge, each under its own rule", rows, ruled)]
+    second = [(first, other) for first, other in pairs if first.startswith("v2")]
+    for trigger in triggers(how) if second else ():
         flagged = [row for row in rows if any(marks[f"{first}, {trigger}"].get(row.unit) for first, _ in second)]
         lines = {name: found for name, found in gated(flagged, second, marks, how).items() if name.endswith(trigger)}
-        if second:
-            title = f"Pairs by the judge on the runs that {RULES[trigger]} starts"
-            tables.append(_table(f"judge_flagged_{trigger}", title, flagged, lines, FLAGGED_SHOWS[trigger]))
+        title = f"Pairs by the judge on the runs that {RULES[trigger]} starts"
+        tables.append(_table(f"judge_flagged_{trigger}", title, flagged, lines, FLAGGED_SHOWS[trigger]))
     always = {f"{first} against {other}": [_winner(row, first, other) for row in rows] for first, other in pairs}
     tables.append(_table("judge_always", "Pairs by the judge, every second pass on", rows, always, "not in the paper"))
     return tables
@@ -125,6 +121,11 @@ def _table(
     found: Mapping[str, Winners],
     shows: str = "grounded refinement, Table 2",
 ) -> StudyTable:
+    def line_of(pair: str, winners: Winners) -> tuple[Cell, ...]:
+        judged = tally([winner for winner in winners if winner is not None])
+        counts = (judged.wins, judged.ties, judged.losses, judged.disagreed, judged.unparsed)
+        return (pair, *counts, list(winners).count(None), judged.win_share, votes(rows, winners), judged.p)
+
     bias = first_share(votes for row in rows for votes in row.values.get("votes", {}).values())
     told = "" if bias is None else f" The answer shown first got {bias:.2f} of the single votes (0.5: no bias)."
     return table(
@@ -133,19 +134,13 @@ def _table(
         "comparison | first wins (runs) | ties (runs) | second wins (runs) | "
         "orders disagree (runs) | unparsed (runs) | not judged (runs) | "
         "wins, of decided (share) | mean vote (+1 first, -1 second) | p, binomial",
-        (_line(title, rows, winners) for title, winners in found.items()),
+        (line_of(*each) for each in found.items()),
         rows,
         f"Blinded, in both orders, counted if they agree; p is not corrected over the rows.{told}",
         n=len(rows),
         unit=RUNS,
         shows=shows,
     )
-
-
-def _line(title: str, rows: Sequence[Row], winners: Winners) -> tuple[Cell, ...]:
-    found = tally([winner for winner in winners if winner is not None])
-    counts = (found.wins, found.ties, found.losses, found.disagreed, found.unparsed)
-    return (title, *counts, list(winners).count(None), found.win_share, votes(rows, winners), found.p)
 
 
 def judge_figure(rows: Sequence[Row], pairs: Pairs, how: Rules) -> Figure:
@@ -229,10 +224,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 
 def _triggers(value: Refinement, request: Request, settings: Settings) -> dict[str, Any]:
-    """Whether each attribution trigger fires, and the share of random rankings in which the flags from labels do.
-
-    None without gradient rows or labels.
-    """
+    """Whether each trigger fires, and how often labels do by chance; None without gradient rows or labels."""
     fired: dict[str, bool | None] = {"labels": None, "concentration": None}
     if value.gradient is None:
         return {"fired": fired, "by_chance": None}
@@ -244,7 +236,6 @@ def _triggers(value: Refinement, request: Request, settings: Settings) -> dict[s
 
 
 def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch) -> dict[str, PairJudgement]:
-    """The judgement of each pair; nothing without a judge."""
     found: dict[str, PairJudgement] = {}
     if tools.judge is None:
         return found

@@ -17,8 +17,7 @@ from engine.analyses.steps import analysis_of, answered, means_for
 from engine.answer.write import Written
 from engine.core.metrics import rouge_l
 from engine.core.progress import Watch
-from engine.core.settings import Settings
-from engine.core.values import Answer, Case, Stamp
+from engine.core.values import Answer, Stamp
 from engine.methods.judge import LEVELS
 from engine.methods.raise_.relevance import rate, ratings_analysis
 from engine.methods.raise_.solve import solve
@@ -58,7 +57,8 @@ VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls",
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Accuracy by method, each against RAISE, by domain, relevance on four levels."""
     by = by_method(rows, [method.name for method in METHODS])
-    tables, figures = [_methods_table(config, by, rows)], [_accuracy_figure(by)]
+    methods, accuracy = _methods(config, by, rows)
+    tables, figures = [methods], [accuracy]
     if RAISE in by and len(by) > 1 and defined(rows, "correct"):
         found = [replace(one, method=_label(one.method)) for one in compare(rows, "correct", list(by), RAISE)]
         title, unit = "Accuracy, minus RAISE's", "share of problems"
@@ -68,8 +68,9 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         figures.append(_domain_figure(by))
     rated = {name: own for name, own in by.items() if any(row.values.get("levels") for row in own)}
     if rated:
-        tables.append(_relevance_table(rated, rows, config))
-        figures.append(_relevance_figure(rated))
+        relevance, relevance_figure = _relevance(rated, rows, config)
+        tables.append(relevance)
+        figures.append(relevance_figure)
     said = () if rated else ("Fig. 5: the config has no judge, so relevance was not rated.",)
     return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
 
@@ -83,25 +84,24 @@ def _label(name: str) -> str:
     return method_of(name).label
 
 
-def _methods_table(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    return table(
+def _methods(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> tuple[StudyTable, Figure]:
+    measures = {name: {value: _figure_of(own, value) for value in VALUES} for name, own in by.items()}
+    methods = table(
         "methods",
         f"Ways of reasoning on {config.data} with {config.model}",
         COLUMNS,
-        ((_label(name), *(_figure_of(own, value) for value in VALUES), *counts(own)[1:]) for name, own in by.items()),
+        ((_label(name), *measures[name].values(), *counts(own)[1:]) for name, own in by.items()),
         rows,
         "A reply without an option counts as wrong. T drops passages only in RAISE and RAISE-Direct.",
         unit="problems",
         shows="RAISE, Table 1 (its column of this data set), Table 2 (its column of this model), Fig. 2",
     )
-
-
-def _accuracy_figure(by: dict[str, list[Row]]) -> Figure:
     title, value, name, unit = "Accuracy by method", "correct", "accuracy", "share of problems"
     if not any(defined(own, "correct") for own in by.values()):
         title, value, name, unit = "ROUGE-L by method", "rouge_l", "ROUGE-L", "F1"
-    bars = line(name, {_label(method): _figure_of(own, value) for method, own in by.items()})
-    return figure("bars", "fig_2", title, "method", f"{name} ({unit})", [bars], "RAISE, Table 1 and Fig. 2")
+    bars = line(name, {_label(method): own[value] for method, own in measures.items()})
+    shows = "RAISE, Table 1 and Fig. 2"
+    return methods, figure("bars", "fig_2", title, "method", f"{name} ({unit})", [bars], shows)
 
 
 def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -134,34 +134,28 @@ def _domain_figure(by: dict[str, list[Row]]) -> Figure:
     return figure("bars", "fig_7", "Accuracy by domain", *axes, series, "RAISE, Fig. 7")
 
 
-def _shares(rows: Sequence[Row]) -> tuple[dict[str, float], int]:
-    """Share of each level among all ratings of these rows, unparsed ones included, and how many there are."""
-    counted = sum((Counter(row.values.get("levels") or {}) for row in rows), Counter[str]())
-    total = counted.total()
-    return {name: counted[name] / total if total else 0.0 for name in RATED}, total
-
-
-def _relevance_table(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config) -> StudyTable:
-    shares = {name: _shares(own) for name, own in rated.items()}
-    return table(
+def _relevance(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config) -> tuple[StudyTable, Figure]:
+    """Shares of each level among all ratings of a method, unparsed ones included."""
+    counted = {
+        _label(name): sum((Counter(row.values.get("levels") or {}) for row in own), Counter[str]())
+        for name, own in rated.items()
+    }
+    shares = {name: [count[level] / (count.total() or 1) for level in RATED] for name, count in counted.items()}
+    relevance = table(
         "relevance",
         "How well the passages read help their sub-question",
         (*Column.row("method"), *(Column(name=name, unit="share") for name in RATED), *Column.row("passages")),
-        ((_label(name), *share.values(), total) for name, (share, total) in shares.items()),
+        ((name, *shares[name], count.total()) for name, count in counted.items()),
         rows,
         f"Rated by {config.judge}. Passages that T dropped are not rated.",
-        n=sum(total for _, total in shares.values()),
+        n=sum(count.total() for count in counted.values()),
         unit="passages",
         shows="RAISE, Fig. 5",
     )
-
-
-def _relevance_figure(rated: dict[str, list[Row]]) -> Figure:
-    shares = [_shares(own)[0] for own in rated.values()]
-    labels = tuple(map(_label, rated))
-    series = (Series(name=level, x=labels, y=tuple(share[level] for share in shares)) for level in RATED)
+    by_level = zip(RATED, zip(*shares.values(), strict=True), strict=True)
+    series = (Series(name=level, x=tuple(shares), y=y) for level, y in by_level)
     axes = "method", "share of passages (0 to 1)"
-    return figure("bars", "fig_5", "Relevance of what was retrieved", *axes, series, "RAISE, Fig. 5")
+    return relevance, figure("bars", "fig_5", "Relevance of what was retrieved", *axes, series, "RAISE, Fig. 5")
 
 
 STEPS = 4  # sub-questions that an estimate takes a problem to have
@@ -176,7 +170,9 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         solution = solve(problem, method, means_for(collection, model, settings, method), watch)
     gold = gold_in(example, collection.snapshot().passages)
     values = _values(example, solution, gold, bool(method.searches))
-    case = _case(example, solution, tools, settings)
+    case = case_of(example, (), Written(answer=Answer(text="", finished=False), stamp=Stamp(model=model.name)))
+    analysis = analysis_of(case, solution, model, settings)
+    case = answered(replace(case, stamp=analysis.stamp, analyses=(analysis,)), analysis)
     if tools.judge is not None and method.searches:
         ratings = rate(solution, tools.judge, watch, dropped=False)
         case = replace(case, analyses=(*case.analyses, ratings_analysis(case, ratings)))
@@ -186,12 +182,6 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         missing["rouge_l"] = "The problem has no reference answer."
     unparsed = int(solution.state == "unparsed" or (bool(example.options) and solution.choice is None))
     return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=unparsed)
-
-
-def _case(example: Example, solution: Solution, tools: StudyTools, settings: Settings) -> Case:
-    case = case_of(example, (), Written(answer=Answer(text="", finished=False), stamp=Stamp(model=tools.writer.name)))
-    analysis = analysis_of(case, solution, tools.writer, settings)
-    return answered(replace(case, stamp=analysis.stamp, analyses=(analysis,)), analysis)
 
 
 def _values(example: Example, solution: Solution, gold: frozenset[str], searches: bool) -> dict[str, Any]:

@@ -62,20 +62,23 @@ def load(
     examples = _unique(examples)
     if per_stratum:
         examples = stratified(list(examples), per_stratum, seed)
-    yield from examples if limit is None else sample(list(examples), limit, seed)
-
-
-def sample(examples: list[Example], limit: int, seed: int) -> list[Example]:
-    """`limit` of the examples, drawn by the seed, in their own order; all of them where there are no more."""
-    if limit >= len(examples):
-        return examples
-    return [examples[i] for i in sorted(random.Random(seed).sample(range(len(examples)), limit))]
+    if limit is not None:
+        every = list(examples)
+        places = sorted(random.Random(seed).sample(range(len(every)), min(limit, len(every))))
+        examples = (every[place] for place in places)
+    yield from examples
 
 
 def detect(path: Path) -> str:
     """The layout of a file or folder, by its first record; raise `RecordError` with the names where none fits."""
     if path.is_dir():
-        return _folder(path)
+        if open_questions.is_folder(path):
+            return "beir"
+        if (path / long_answers.RESPONSES).exists():
+            return "ragtruth"
+        if any(path.glob("*.csv")):
+            return "mmlu"
+        raise FileError(f"The folder {path} is not a BEIR, RAGTruth or MMLU folder. Give a file.")
     first = next((record for _, _, record in records(path)), None)
     if first is None:
         raise FileError(f"{path.name} has no records.")
@@ -88,16 +91,6 @@ def detect(path: Path) -> str:
         f"{path.name}: the first record's fields match no known layout (own layout: {wrong})."
         f" Correct it, or choose a layout: {', '.join(LAYOUTS)}."
     )
-
-
-def _folder(path: Path) -> str:
-    if open_questions.is_folder(path):
-        return "beir"
-    if (path / long_answers.RESPONSES).exists():
-        return "ragtruth"
-    if any(path.glob("*.csv")):
-        return "mmlu"
-    raise FileError(f"The folder {path} is not a BEIR, RAGTruth or MMLU folder. Give a file.")
 
 
 def _read(name_or_path: str | Path, layout: str | None, seed: int) -> Iterator[Example]:

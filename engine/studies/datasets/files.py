@@ -28,10 +28,7 @@ class DataSource:
     seed: int = 1337
 
     def each(self, convert: Callable[[Record], Example], path: Path | None = None) -> Iterator[Example]:
-        """The example of every record; raise `RecordError` naming file and line of the first that is none.
-
-        Every record comes with an `id`: its own, its `_id`, or the number of its place.
-        """
+        """The example of every record, with an `id` (`identity`); raise `RecordError` with the place of a bad one."""
         for place, number, record in records(path or self.path):
             try:
                 yield convert({**record, "id": identity(record, number)})
@@ -64,14 +61,15 @@ def has(*names: str) -> Callable[[Record], bool]:
 def records(path: Path) -> Iterator[tuple[str, int, Record]]:
     """(place, number from 1, record) of a file, by its ending; raise `RecordError`, `FileError` saying where."""
     ending = path.suffix.casefold()
-    if ending == ".parquet":
-        yield from _placed(path, _parquet(path), "row")
-    elif ending in (".csv", ".tsv"):
-        yield from _placed(path, _table(path), "row")
-    elif ending == ".json":
-        yield from _placed(path, _list(path), "record")
-    else:
+    read = {".parquet": _parquet, ".csv": _table, ".tsv": _table, ".json": _list}.get(ending)
+    if read is None:
         yield from _lines(path)
+        return
+    what = "record" if read is _list else "row"
+    for number, row in enumerate(read(path), start=1):
+        if not isinstance(row, dict):
+            raise RecordError(f"{path.name}, {what} {number}: This is not a JSON object. Write one object per record.")
+        yield f"{path.name}, {what} {number}", number, row
 
 
 def _lines(path: Path) -> Iterator[tuple[str, int, Record]]:
@@ -83,13 +81,6 @@ def _lines(path: Path) -> Iterator[tuple[str, int, Record]]:
                 yield f"{path.name}, line {number}", number, data
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{path} cannot be read as UTF-8 text ({error}). Write one JSON object per line.") from error
-
-
-def _placed(path: Path, rows: Iterable[Any], what: str) -> Iterator[tuple[str, int, Record]]:
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, dict):
-            raise RecordError(f"{path.name}, {what} {number}: This is not a JSON object. Write one object per record.")
-        yield f"{path.name}, {what} {number}", number, row
 
 
 def _list(path: Path) -> list[Any]:

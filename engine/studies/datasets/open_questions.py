@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +171,13 @@ def _supporting(record: Record) -> set[tuple[str, int]]:
 
 
 def _spans(document: str, title: str, sentences: tuple[str, ...], supporting: set[tuple[str, int]]) -> list[GoldSpan]:
-    spans, at = [], 0
-    for number, sentence in enumerate(sentences):
-        if (title, number) in supporting and sentence:
-            spans.append(GoldSpan(document, at, at + len(sentence)))
-        at += len(sentence)
-    return spans
+    starts = accumulate(map(len, sentences), initial=0)
+    numbered = enumerate(zip(sentences, starts, strict=False))
+    return [
+        GoldSpan(document, start, start + len(sentence))
+        for number, (sentence, start) in numbered
+        if (title, number) in supporting and sentence
+    ]
 
 
 HOTPOTQA = Layout.of(has("question", "supporting_facts"), hotpotqa_example)

@@ -6,7 +6,7 @@ to be kept goes under `about`. A line that does not fit is named by its number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from engine.cases.importers import SpanLabel
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
 from engine.core.values import AuditRecord, GivenPassage, Value
-from engine.corpus.worlds import WORLDS, Draft, World, WorldQuestion, load_world
+from engine.corpus.worlds import WORLDS, World, WorldQuestion, load_world
 from engine.studies.datasets.files import DataSource, Layout, Record, index_of, relevant_ids
 from engine.studies.example import Example, GoldClause, GoldError, GoldStep
 
@@ -63,6 +63,9 @@ def example(record: Record) -> Example:
     own = OwnRecord.from_dict({name: value for name, value in record.items() if name != "_id"})
     question = check_question(own.question)
     passages = AuditRecord(question=question, passages=own.passages).as_passages()
+    for error in own.errors or ():
+        if not error.wrong or own.answer.count(error.wrong) != 1:
+            raise RecordError(f"The error {error.wrong!r} must occur exactly once in the answer.")
     same = {name: getattr(own, name) for name in SAME}
     return Example(
         question=question,
@@ -72,8 +75,8 @@ def example(record: Record) -> Example:
         correct=None if own.correct is None else index_of(own.correct, own.options),
         gold=own.gold or relevant_ids(passages),
         writer=own.model,
+        errors=own.errors,
         spans=None if own.spans is None else tuple(_span(span, own.answer) for span in own.spans),
-        errors=None if own.errors is None else tuple(_error(error, own.answer) for error in own.errors),
         **same,
     )
 
@@ -83,12 +86,6 @@ def _span(span: OwnSpan, answer: str) -> SpanLabel:
         raise RecordError(f"The span {span.start} to {span.end} is not within the answer of {len(answer)} characters.")
     text = answer[span.start : span.end]
     return SpanLabel(start=span.start, end=span.end, text=text, label=span.label, note=span.note)
-
-
-def _error(error: GoldError, answer: str) -> GoldError:
-    if not error.wrong or answer.count(error.wrong) != 1:
-        raise RecordError(f"The error {error.wrong!r} must occur exactly once in the answer.")
-    return error
 
 
 LAYOUT = Layout.of(lambda record: "question" in record and record.keys() - {"_id"} <= FIELDS, example)
@@ -105,17 +102,32 @@ def questions(name: str) -> Iterator[Example]:
     return (_question(world, question) for question in world.questions)
 
 
-def long_questions(name: str) -> Iterator[Example]:
-    """The questions of a world whose answers take several sentences, those written for measuring last."""
-    world = load_world(name)
+def long_questions() -> Iterator[Example]:
+    """The questions of bench chemistry whose answers take several sentences, those written for measuring last."""
+    world = load_world("bench-chemistry")
     every = (*world.questions, *world.long_questions)
     return (_question(world, question) for question in every if question.kind == "long")
 
 
-def drafts(name: str) -> Iterator[Example]:
-    """The drafts of a world: a question, its passages, and an answer with planted errors."""
-    world = load_world(name)
-    return (_draft(world, draft) for draft in (*world.drafts, *world.more_drafts))
+def drafts() -> Iterator[Example]:
+    """The drafts of the bank investigation: a question, its passages, and an answer with planted errors."""
+    world = load_world("bank-investigation")
+    for draft in (*world.drafts, *world.more_drafts):
+        question = world.question(draft.question_id)
+        passages = world.given_passages(question)
+        yield Example(
+            id=draft.id,
+            question=question.question,
+            source=DRAFTS,
+            passages=passages,
+            references=(draft.corrected,),
+            gold=relevant_ids(passages),
+            gold_spans=world.gold_spans(question),
+            answer=draft.draft,
+            writer="planted errors",
+            errors=tuple(GoldError(wrong=e.wrong, right=e.right, kind=e.kind) for e in draft.errors),
+            corpus=world.name,
+        )
 
 
 def clauses() -> Iterator[Example]:
@@ -123,11 +135,11 @@ def clauses() -> Iterator[Example]:
     return LAYOUT.read(DataSource(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
 
 
-NAMES: Mapping[str, partial[Iterator[Example]]] = {
+NAMES: Mapping[str, Callable[[], Iterator[Example]]] = {
     **{name: partial(questions, name) for name in WORLDS},
-    LONG: partial(long_questions, "bench-chemistry"),
-    DRAFTS: partial(drafts, "bank-investigation"),
-    CLAUSES: partial(clauses),
+    LONG: long_questions,
+    DRAFTS: drafts,
+    CLAUSES: clauses,
 }
 
 
@@ -156,22 +168,4 @@ def _question(world: World, question: WorldQuestion) -> Example:
         domain=question.domain or question.experiment,
         corpus=world.name,
         about={"kind": question.kind},
-    )
-
-
-def _draft(world: World, draft: Draft) -> Example:
-    question = world.question(draft.question_id)
-    passages = world.given_passages(question)
-    return Example(
-        id=draft.id,
-        question=question.question,
-        source=DRAFTS,
-        passages=passages,
-        references=(draft.corrected,),
-        gold=relevant_ids(passages),
-        gold_spans=world.gold_spans(question),
-        answer=draft.draft,
-        writer="planted errors",
-        errors=tuple(GoldError(wrong=e.wrong, right=e.right, kind=e.kind) for e in draft.errors),
-        corpus=world.name,
     )
