@@ -23,7 +23,7 @@ from engine.analyses.kind import OCCLUSION, Loaders, RunContext, analyse, examin
 from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.analyses.removal import Removal, removal
-from engine.answer.context import Context, Steps, check_question, find_context
+from engine.answer.context import Context, Steps, check_question, finding
 from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import Write, Written, prompting, quoting, refusing
@@ -180,26 +180,19 @@ class Workbench:
         steps = Steps(watch, on_step=grow.step)
         write = self.writer(model)
         reranked = method != "vanilla"
-        context = find_context(
-            case.question,
-            collection,
-            self.reranker,
-            self.settings.retrieval,
-            reranked=reranked,
-            steps=steps,
-            retrieved=lambda hits: grow.change(hits=hits),
-        )
-        grow.context(context)
+        how = self.settings.retrieval
+        for context in finding(case.question, collection, self.reranker, how, reranked=reranked, steps=steps):
+            grow.context(context)
         grow.change(answerable=answered_probability(case.question, context.passages, self.embedder))
         if method == "attr-rag":
-            return self._attr_rag(grow, collection, write, watch)
+            return self._attr_rag(grow, collection, watch)
         context = self._shortened(case.question, context, steps, model)
         grow.context(context)
         write = self._refusing(write, model)
         try:
             written = steps.run(
                 "answer",
-                lambda: write(case.question, context.passages, watch.text, watch),
+                lambda: write(case.question, context.passages, watch),
                 lambda w: {"sentences": len(w.answer.sentences), "citations": len(w.answer.citations)},
             )
         except ServerError as error:
@@ -233,20 +226,18 @@ class Workbench:
         )
         return dataclasses.replace(context, passages=best)
 
-    def _attr_rag(self, grow: Growing, collection: Collection, write: Write, watch: Watch) -> Case:
+    def _attr_rag(self, grow: Growing, collection: Collection, watch: Watch) -> Case:
         """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
         run = attr_rag_run(
             grow.case,
             collection.snapshot().passages,
-            write,
-            lambda passages: self.writer(grow.case.stamp.model, passages),
+            lambda numbered: self.writer(grow.case.stamp.model, numbered),
             embedder=self.embedder,
             settings=self.settings.selection,
             seed=self.settings.occlusion.seed,
             score=self._own_drops(grow.case, watch),
             watch=watch,
             on_step=grow.step,
-            on_text=watch.text,
         )
         grow.change(passages=run.found.passages)
         case = grow.answer(run.written[-1])
@@ -328,20 +319,20 @@ def _one_process() -> FileLock:
     return FileLock(home() / "samples.lock", thread_local=False)
 
 
+@dataclasses.dataclass
 class Growing:
     """The case of one run, every change saved before it is shown; `case` is its state so far, as the library has it."""
 
-    def __init__(self, store: CaseStore, case: Case, settings: Settings, watch: Watch) -> None:
-        self.case = case
-        self._store = store
-        self._settings = settings
-        self._watch = watch
+    store: CaseStore
+    case: Case
+    settings: Settings
+    watch: Watch
 
     def change(self, **values: Any) -> Case:
         """Replace fields, save, tell."""
         self.case = replace(self.case, **values)
-        self._store.save(self.case)
-        self._watch.case(self.case)
+        self.store.save(self.case)
+        self.watch.case(self.case)
         return self.case
 
     def step(self, step: Step) -> None:
@@ -358,7 +349,7 @@ class Growing:
             written.stamp,
             inputs=inputs_hash(self.case.question, self.case.passages),
             created=now(),
-            settings={**written.stamp.settings, "retrieval": self._settings.retrieval.to_dict()},
+            settings={**written.stamp.settings, "retrieval": self.settings.retrieval.to_dict()},
         )
         analyses = self.case.analyses
         if written.reading is not None:
