@@ -45,7 +45,7 @@ from engine.models.choices import READER
 from engine.models.cluster import RayEmbedder
 from engine.models.defaults import AUTO, resolve_writer
 from engine.models.embedder import DEFAULT, full_name, load_embedder
-from engine.models.protocols import Embedder, LanguageModel, Reranker, require
+from engine.models.protocols import Embedder, Reranker, require
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
 from engine.retrieve import bm25
@@ -212,7 +212,7 @@ class Workbench:
         """`write`, with the question whether the passages answer asked first where the settings want it."""
         how = self.settings.prompting
         under = how.refuse_under_for(model)
-        return refusing(write, self.scorer(model), self.embedder, how, under) if under else write
+        return refusing(write, self.tools.scorer(model), self.embedder, how, under) if under else write
 
     def _shortened(self, question: str, context: Context, steps: Steps, model: str) -> Context:
         """The context with the best sentences in place of whole passages, for a writer that is given those."""
@@ -245,10 +245,6 @@ class Workbench:
 
     # Analyses
 
-    def scorer(self, model: str = AUTO) -> LanguageModel:
-        """The model that scores: `auto` and `reader` mean the default scorer; raise `CannotDo` for one that cannot."""
-        return self.tools.scorer(model)
-
     def analyse(self, case: Case | str, kind: str, options: Value | None = None, watch: Watch | None = None) -> Case:
         """Run an analysis of the registry on a saved case (or the id of one) and keep it there.
 
@@ -266,7 +262,7 @@ class Workbench:
 
     def scored(self, case: Case, scorer: str, watch: Watch | None = None) -> Case:
         """The case with occlusion by this model, computed where it is not there; nothing is kept."""
-        if any(analysis.id == f"{OCCLUSION}:{self.scorer(scorer).name}" for analysis in case.analyses):
+        if any(analysis.id == f"{OCCLUSION}:{self.tools.scorer(scorer).name}" for analysis in case.analyses):
             return case
         context = dataclasses.replace(self.context(watch), pool=())
         return self.examine(case, OCCLUSION, OcclusionOptions(model=scorer), context)
@@ -279,7 +275,7 @@ class Workbench:
     def without(self, case: Case, left_out: Sequence[int], scorer: str = AUTO, watch: Watch | None = None) -> Removal:
         """The case's answer without some passages, by who wrote it (an imported one by the default writer)."""
         writer = self.writer(AUTO if case.origin == "imported" else case.stamp.model)
-        return removal(case, left_out, writer, self.scorer(scorer), self.settings, watch)
+        return removal(case, left_out, writer, self.tools.scorer(scorer), self.settings, watch)
 
     def context(self, watch: Watch | None = None) -> RunContext:
         """The resources of an analysis on this workbench."""
@@ -290,7 +286,7 @@ class Workbench:
         name = case.stamp.model
         if name in (AUTO, READER) or not load_writer(name).can.score:
             return None
-        scorer = self.scorer(name)
+        scorer = self.tools.scorer(name)
         return scored_by(scorer, scorer.name, self.settings.prompting, watch=watch)
 
     # Answers from elsewhere
@@ -308,7 +304,7 @@ class Workbench:
         """
         scored: Scored | None = None
         with suppress(ModelError, AttributionError):
-            scorer = self.scorer()
+            scorer = self.tools.scorer()
             prompt, answer, _ = subject(case, scorer, self.settings)
             scored = scorer, prompt, answer
         return answer_support(case.answer, case.passages, load_entailment(), self.embedder, scored, watch)
