@@ -125,7 +125,7 @@ def _occluded(
     placed: Callable[[Details], Details] = lambda details: details,
     **asked: Any,
 ) -> Iterator[Analysis]:
-    """What was `asked` of `occluding`, with unrelated passages; `details` say where the tokens of `per_token` are."""
+    """Occlusion with unrelated passages, as analyses; `details` say where the tokens of `per_token` are."""
     settings, unrelated = context.settings, placebos_of(case, context)
     prompt, answer, notes = subject(case, model, settings)
     texts, how = [passage.text for passage in unrelated], settings.occlusion
