@@ -194,7 +194,7 @@ class CaseVerdict(Value, frozen=True):
 
 
 def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
-    """The verdicts of the case's last check, the reviewer's own first; None without a check that can be read."""
+    """The case's last check, with the reviewer's own verdicts in place; None without one that can be read."""
     try:
         record = record_of(case)
     except RecordError:
