@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.results import conditions, write_section
 from engine.answer.context import find_context
-from engine.answer.quoting_reader import QuotingReader, Reading
+from engine.answer.quoting_reader import Reading, read
 from engine.core.settings import Retrieval
 from engine.core.values import Passage
 from engine.corpus.collection import Collection, embedding_text
@@ -82,11 +82,11 @@ def ingest_ratio(folder: Path, repeats: int = 2) -> None:
 def readings(collection: Collection, questions: Sequence[str]) -> list[tuple[Reading, tuple[Passage, ...]]]:
     """The reader's reading of each question as `ask` makes it."""
     embedder = collection.embedder
-    reranker, reader = load_reranker(embedder=embedder), QuotingReader(embedder)
+    reranker = load_reranker(embedder=embedder)
     found = []
     for question in questions:
         passages = find_context(question, collection, reranker, Retrieval()).passages
-        found.append((reader.reading(question, passages), passages))
+        found.append((read(question, passages, embedder), passages))
     return found
 
 

@@ -44,7 +44,7 @@ def make(bench: Workbench, writer: str) -> Case:
     for kind in (*ATTRIBUTIONS, FACTS):
         bench.analyse(EXAMPLE, kind)
     draw_map(bench)
-    scorer = bench.scorer().name
+    scorer = bench.tools.scorer().name
     wanted = RefinementOptions(model=writer, variants=CONDITIONS, gate="always", use_answer=True, scorer=scorer)
     bench.analyse(EXAMPLE, REFINEMENT, wanted)
     return bench.cases.update(EXAMPLE, lambda saved: replace(saved, tags=("worked example",)))

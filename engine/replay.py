@@ -10,16 +10,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from engine.analyses.again import check_unchanged, reranked, reranker_of
 from engine.analyses.attribution import check_stamped
 from engine.analyses.floors import embedding_floor, reranking_floor, token_floor
 from engine.analyses.kind import Floor, Loaders, Outcome
-from engine.analyses.reading import READER, answer_again, stored_answer
+from engine.analyses.reading import answer_again, stored_answer
 from engine.analyses.registry import find
 from engine.core.canonical import canonical, plain
 from engine.core.errors import CaseError, GroundworkError
@@ -27,6 +28,7 @@ from engine.core.files import ROOT, package_versions
 from engine.core.progress import Watch
 from engine.core.settings import BEST_SENTENCE, Retrieval
 from engine.core.values import Analysis, Answer, Case, Hit, Json, Value, decoded, inputs_hash
+from engine.models.choices import READER
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import LanguageModel
 from engine.models.registry import SERVED
@@ -111,24 +113,12 @@ def _number(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: flo
     if replayed is _ABSENT:
         # What a later version no longer computes is named, not passed over.
         return Number(place=place, status="cannot", stored=stored, why=outcome.why or "it is no longer computed")
-    if _is_number(stored) and _is_number(replayed):
+    found = Number(place=place, status="reproduced", stored=stored, replayed=replayed)
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in (stored, replayed)):
         difference = abs(replayed - stored)
         status: Status = "reproduced" if difference <= floor else "drifted"
-        return Number(place=place, status=status, stored=stored, replayed=replayed, difference=difference, floor=floor)
-    status = "reproduced" if stored == replayed else "drifted"
-    why = "" if status == "reproduced" else "the value differs"
-    return Number(place=place, status=status, stored=stored, replayed=replayed, why=why)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def differing_versions(stamped: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
-    """Packages whose version here is not the stamped one."""
-    here = package_versions()
-    rows = ((name, version, here.get(name, "absent")) for name, version in sorted(stamped.items()))
-    return tuple(row for row in rows if row[1] != row[2])
+        return replace(found, status=status, difference=difference, floor=floor)
+    return found if stored == replayed else replace(found, status="drifted", why="the value differs")
 
 
 # An answer that a language model wrote: its text is an input, the probabilities of its tokens are computed again.
@@ -150,11 +140,6 @@ def scored_again(case: Case, tools: Loaders) -> Outcome:
     coded, ids = model.encode(case.prompt), [token.id for token in tokens]
     values = {"logprobs": model.score([coded], ids)[0].tolist()}
     return Outcome(values=values, floor=token_floor(model, [(coded, ids)]), why=why)
-
-
-def _logprobs(case: Case) -> list[float | None]:
-    found = [token.logprob for token in case.answer.tokens]
-    return found if any(value is not None for value in found) else []
 
 
 # What was retrieved and re-ranked: the search again in the collection as it is now, the re-ranker on the same sets.
@@ -203,14 +188,14 @@ def stripped(case: Case) -> Case:
     if case.stamp.model == READER and all(kind and not kind.scores_answer for kind in kinds):
         answer = Answer(text="")
     else:
-        tokens = tuple(msgspec.structs.replace(token, logprob=None) for token in case.answer.tokens)
-        answer = msgspec.structs.replace(case.answer, tokens=tokens)
-    return msgspec.structs.replace(
+        tokens = tuple(replace(token, logprob=None) for token in case.answer.tokens)
+        answer = replace(case.answer, tokens=tokens)
+    return replace(
         case,
         answer=answer,
-        hits=tuple(msgspec.structs.replace(hit, score=0.0, parts={}) for hit in case.hits),
-        chunk_sets=tuple(msgspec.structs.replace(s, score=0.0) for s in case.chunk_sets),
-        analyses=tuple(msgspec.structs.replace(analysis, result=_given(analysis)) for analysis in case.analyses),
+        hits=tuple(replace(hit, score=0.0, parts={}) for hit in case.hits),
+        chunk_sets=tuple(replace(s, score=0.0) for s in case.chunk_sets),
+        analyses=tuple(replace(analysis, result=_given(analysis)) for analysis in case.analyses),
         steps=(),
     )
 
@@ -263,23 +248,26 @@ def _tried(work: Callable[..., Outcome], *given: Any) -> Outcome:
 
 def compared(case: Case, outcomes: Outcomes) -> Replay:
     """The stored values of a case against the outcomes of its replay."""
+    logprobs = [token.logprob for token in case.answer.tokens]
+    logprobs = logprobs if any(value is not None for value in logprobs) else []
     stored = {
         "stamp.inputs": case.stamp.inputs,
         "hits": plain([_hit(rank, hit) for rank, hit in enumerate(case.hits)]),
         "chunk_sets": plain([{"score": chunk_set.score} for chunk_set in case.chunk_sets]),
         "answer": stored_answer(case.answer)
         if case.stamp.model == READER
-        else plain({"text": case.answer.text, "logprobs": _logprobs(case)}),
+        else plain({"text": case.answer.text, "logprobs": logprobs}),
         **{f"analyses[{a.id}]": _stored(a) for a in case.analyses},
     }
     numbers: list[Number] = []
     for place, values in stored.items():
         if place in outcomes:
             numbers += compare(place, values, outcomes[place])
-    versions = {**case.stamp.versions}
-    for analysis in case.analyses:
-        versions.update(analysis.stamp.versions)
-    return Replay(case=case.id, numbers=tuple(numbers), versions=differing_versions(versions))
+    stamps = (case.stamp, *(analysis.stamp for analysis in case.analyses))
+    stamped = dict(item for stamp in stamps for item in stamp.versions.items())
+    here = package_versions()
+    versions = ((name, version, here.get(name, "absent")) for name, version in sorted(stamped.items()))
+    return Replay(case=case.id, numbers=tuple(numbers), versions=tuple(v for v in versions if v[1] != v[2]))
 
 
 def _fresh(case: Case, watch: Watch) -> Outcomes:

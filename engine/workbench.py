@@ -23,7 +23,7 @@ from engine.analyses.kind import OCCLUSION, Loaders, RunContext, analyse, examin
 from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.analyses.removal import Removal, removal
-from engine.answer.context import Context, Steps, check_question, find_context
+from engine.answer.context import Context, Steps, check_question, finding
 from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import Write, Written, prompting, quoting, refusing
@@ -45,7 +45,7 @@ from engine.models.choices import READER
 from engine.models.cluster import RayEmbedder
 from engine.models.defaults import AUTO, resolve_writer
 from engine.models.embedder import DEFAULT, full_name, load_embedder
-from engine.models.protocols import Embedder, LanguageModel, Reranker, require
+from engine.models.protocols import Embedder, Reranker, require
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
 from engine.retrieve import bm25
@@ -180,26 +180,19 @@ class Workbench:
         steps = Steps(watch, on_step=grow.step)
         write = self.writer(model)
         reranked = method != "vanilla"
-        context = find_context(
-            case.question,
-            collection,
-            self.reranker,
-            self.settings.retrieval,
-            reranked=reranked,
-            steps=steps,
-            retrieved=lambda hits: grow.change(hits=hits),
-        )
-        grow.context(context)
+        how = self.settings.retrieval
+        for context in finding(case.question, collection, self.reranker, how, reranked=reranked, steps=steps):
+            grow.context(context)
         grow.change(answerable=answered_probability(case.question, context.passages, self.embedder))
         if method == "attr-rag":
-            return self._attr_rag(grow, collection, write, watch)
+            return self._attr_rag(grow, collection, watch)
         context = self._shortened(case.question, context, steps, model)
         grow.context(context)
         write = self._refusing(write, model)
         try:
             written = steps.run(
                 "answer",
-                lambda: write(case.question, context.passages, watch.text, watch),
+                lambda: write(case.question, context.passages, watch),
                 lambda w: {"sentences": len(w.answer.sentences), "citations": len(w.answer.citations)},
             )
         except ServerError as error:
@@ -219,7 +212,7 @@ class Workbench:
         """`write`, with the question whether the passages answer asked first where the settings want it."""
         how = self.settings.prompting
         under = how.refuse_under_for(model)
-        return refusing(write, self.scorer(model), self.embedder, how, under) if under else write
+        return refusing(write, self.tools.scorer(model), self.embedder, how, under) if under else write
 
     def _shortened(self, question: str, context: Context, steps: Steps, model: str) -> Context:
         """The context with the best sentences in place of whole passages, for a writer that is given those."""
@@ -233,30 +226,24 @@ class Workbench:
         )
         return dataclasses.replace(context, passages=best)
 
-    def _attr_rag(self, grow: Growing, collection: Collection, write: Write, watch: Watch) -> Case:
+    def _attr_rag(self, grow: Growing, collection: Collection, watch: Watch) -> Case:
         """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
         run = attr_rag_run(
             grow.case,
             collection.snapshot().passages,
-            write,
-            lambda passages: self.writer(grow.case.stamp.model, passages),
+            lambda numbered: self.writer(grow.case.stamp.model, numbered),
             embedder=self.embedder,
             settings=self.settings.selection,
             seed=self.settings.occlusion.seed,
             score=self._own_drops(grow.case, watch),
             watch=watch,
             on_step=grow.step,
-            on_text=watch.text,
         )
         grow.change(passages=run.found.passages)
         case = grow.answer(run.written[-1])
         return grow.change(analyses=(*case.analyses, run.analysis(case.stamp)))
 
     # Analyses
-
-    def scorer(self, model: str = AUTO) -> LanguageModel:
-        """The model that scores: `auto` and `reader` mean the default scorer; raise `CannotDo` for one that cannot."""
-        return self.tools.scorer(model)
 
     def analyse(self, case: Case | str, kind: str, options: Value | None = None, watch: Watch | None = None) -> Case:
         """Run an analysis of the registry on a saved case (or the id of one) and keep it there.
@@ -275,7 +262,7 @@ class Workbench:
 
     def scored(self, case: Case, scorer: str, watch: Watch | None = None) -> Case:
         """The case with occlusion by this model, computed where it is not there; nothing is kept."""
-        if any(analysis.id == f"{OCCLUSION}:{self.scorer(scorer).name}" for analysis in case.analyses):
+        if any(analysis.id == f"{OCCLUSION}:{self.tools.scorer(scorer).name}" for analysis in case.analyses):
             return case
         context = dataclasses.replace(self.context(watch), pool=())
         return self.examine(case, OCCLUSION, OcclusionOptions(model=scorer), context)
@@ -288,7 +275,7 @@ class Workbench:
     def without(self, case: Case, left_out: Sequence[int], scorer: str = AUTO, watch: Watch | None = None) -> Removal:
         """The case's answer without some passages, by who wrote it (an imported one by the default writer)."""
         writer = self.writer(AUTO if case.origin == "imported" else case.stamp.model)
-        return removal(case, left_out, writer, self.scorer(scorer), self.settings, watch)
+        return removal(case, left_out, writer, self.tools.scorer(scorer), self.settings, watch)
 
     def context(self, watch: Watch | None = None) -> RunContext:
         """The resources of an analysis on this workbench."""
@@ -299,7 +286,7 @@ class Workbench:
         name = case.stamp.model
         if name in (AUTO, READER) or not load_writer(name).can.score:
             return None
-        scorer = self.scorer(name)
+        scorer = self.tools.scorer(name)
         return scored_by(scorer, scorer.name, self.settings.prompting, watch=watch)
 
     # Answers from elsewhere
@@ -319,7 +306,7 @@ class Workbench:
         """
         scored: Scored | None = None
         with suppress(ModelError, AttributionError):
-            scorer = self.scorer()
+            scorer = self.tools.scorer()
             prompt, answer, _ = subject(case, scorer, self.settings)
             scored = scorer, prompt, answer
         return answer_support(case.answer, case.passages, load_entailment(), self.embedder, scored, watch)
@@ -330,20 +317,20 @@ def _one_process() -> FileLock:
     return FileLock(home() / "samples.lock", thread_local=False)
 
 
+@dataclasses.dataclass
 class Growing:
     """The case of one run, every change saved before it is shown; `case` is its state so far, as the library has it."""
 
-    def __init__(self, store: CaseStore, case: Case, settings: Settings, watch: Watch) -> None:
-        self.case = case
-        self._store = store
-        self._settings = settings
-        self._watch = watch
+    store: CaseStore
+    case: Case
+    settings: Settings
+    watch: Watch
 
     def change(self, **values: Any) -> Case:
         """Replace fields, save, tell."""
         self.case = replace(self.case, **values)
-        self._store.save(self.case)
-        self._watch.case(self.case)
+        self.store.save(self.case)
+        self.watch.case(self.case)
         return self.case
 
     def step(self, step: Step) -> None:
@@ -360,7 +347,7 @@ class Growing:
             written.stamp,
             inputs=inputs_hash(self.case.question, self.case.passages),
             created=now(),
-            settings={**written.stamp.settings, "retrieval": self._settings.retrieval.to_dict()},
+            settings={**written.stamp.settings, "retrieval": self.settings.retrieval.to_dict()},
         )
         analyses = self.case.analyses
         if written.reading is not None:

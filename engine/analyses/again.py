@@ -1,7 +1,4 @@
-"""Common parts of replays: a language model's replies repeated and scored again, re-ranked sets, the collection.
-
-What a language model wrote is an input of a replay.
-"""
+"""Common parts of replays: a language model's replies, which are inputs, scored again; re-ranked sets; the corpus."""
 
 from __future__ import annotations
 
@@ -14,12 +11,10 @@ from engine.analyses.kind import Loaders
 from engine.core.errors import CaseError
 from engine.core.progress import OnText, Watch
 from engine.core.settings import BEST_SENTENCE, Decoding
-from engine.core.values import Answer, Case, ChunkSet, Passage, Prompt, Token, Value, sha256
+from engine.core.values import Answer, Case, ChunkSet, Prompt, Token, Value, sha256
 from engine.corpus.collection import Collection
 from engine.models.protocols import Can, LanguageModel, TokenPrompt, Writer
 from engine.retrieve.search import rerank
-
-Row = tuple[TokenPrompt, tuple[int, ...]]
 
 
 class Reply(Value, frozen=True):
@@ -53,7 +48,7 @@ class Repeating:
     def __init__(self, replies: Iterable[Reply], model: Writer | None = None, name: str = "") -> None:
         self.name = model.name if model is not None else name
         self.can = model.can if model is not None else Can()
-        self.rows: list[Row] = []
+        self.rows: list[tuple[TokenPrompt, tuple[int, ...]]] = []
         self._model = model
         self._kept: dict[str, list[Reply]] = {}
         for reply in replies:
@@ -93,8 +88,8 @@ def reranker_of(case: Case) -> str:
 
 def reranked(case: Case, tools: Loaders) -> tuple[ChunkSet, ...]:
     """The case's chunk sets in stored order, each with the re-ranker's score."""
-    scored = {_key(s.passages): s for s in rerank(case.question, case.chunk_sets, tools.reranker(reranker_of(case)))}
-    return tuple(scored[_key(s.passages)] for s in case.chunk_sets)
+    scored = {s.passages: s for s in rerank(case.question, case.chunk_sets, tools.reranker(reranker_of(case)))}
+    return tuple(scored[s.passages] for s in case.chunk_sets)
 
 
 def check_unchanged(collection: Collection, passages: Iterable[str]) -> None:
@@ -104,7 +99,3 @@ def check_unchanged(collection: Collection, passages: Iterable[str]) -> None:
     gone = next((name for name in asked if name not in known), None)
     if gone:
         raise CaseError(f"the corpus {collection.name!r} has changed: it no longer contains {gone}")
-
-
-def _key(passages: tuple[Passage, ...]) -> tuple[str, ...]:
-    return tuple(passage.id for passage in passages)

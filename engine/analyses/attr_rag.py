@@ -23,17 +23,17 @@ from engine.analyses.attribution import (
 )
 from engine.analyses.floors import embedding_floor, token_floor
 from engine.analyses.kind import AS_IT_CAME, ATTR_RAG, COSTS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
-from engine.analyses.reading import READER
 from engine.answer.write import Write, Written, prompting, quoting
 from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Table, Text, answer_runs, part, short, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, GroundworkError
-from engine.core.progress import OnText, Watch
+from engine.core.progress import Watch
 from engine.core.settings import Occlusion, Reader, Selection, Settings
 from engine.core.values import Analysis, Case, ChunkSet, Json, Passage, Stamp, Step, Value
 from engine.corpus.store import Snapshot
 from engine.methods.attr_rag import WHY, AttrRag, Lookup, Score, attr_rag, scored_by, with_drops
 from engine.methods.regeneration import PLACEBOS, answering
+from engine.models.choices import READER
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
 from engine.models.registry import SERVED
@@ -56,8 +56,7 @@ class AttrRagRun:
 def attr_rag_run(
     case: Case,
     corpus: Sequence[Passage],
-    write: Write,
-    ablate: Callable[[Sequence[Passage]], Write],
+    writer: Callable[[Sequence[Passage]], Write],
     *,
     embedder: Embedder,
     settings: Selection,
@@ -65,20 +64,18 @@ def attr_rag_run(
     score: Score | None = None,
     watch: Watch | None = None,
     on_step: Callable[[Step], None] | None = None,
-    on_text: OnText | None = None,
 ) -> AttrRagRun:
-    """Attr-RAG on the case's question and re-ranked chunk sets, which came from the passages `corpus` (see `attr_rag`).
+    """Attr-RAG on the case's question and chunk sets, from the passages `corpus`.
 
-    Raises what `attr_rag` raises.
+    `writer` makes who writes, given the passages whose numbers stay. Raises what `attr_rag` raises.
     """
     done: list[Written] = []
-    seen = replace(case, passages=tuple(passage for chunk_set in case.chunk_sets for passage in chunk_set.passages))
-    placebos = placebos_for(seen, corpus, PLACEBOS, seed)
+    placebos = _drawn(case, corpus, seed)
     found = attr_rag(
         case.question,
         case.chunk_sets,
-        answering(write, watch, on_text, done),
-        ablate=lambda passages: answering(ablate(passages), watch, on_text, done),
+        answering(writer(()), watch, done),
+        ablate=lambda passages: answering(writer(passages), watch, done),
         embedder=embedder,
         lookup=lookup_in(corpus),
         placebos=placebos,
@@ -92,6 +89,12 @@ def attr_rag_run(
     return AttrRagRun(found, chosen, done)
 
 
+def _drawn(case: Case, corpus: Sequence[Passage], seed: int) -> tuple[Passage, ...]:
+    """The placebos: of documents that no chunk set of the case holds."""
+    seen = replace(case, passages=tuple(passage for chunk_set in case.chunk_sets for passage in chunk_set.passages))
+    return placebos_for(seen, corpus, PLACEBOS, seed)
+
+
 def lookup_in(passages: Sequence[Passage]) -> Lookup:
     """Finds a passage by its document and its ordinal there."""
     at = {(passage.document, passage.ordinal): passage for passage in passages}
@@ -99,7 +102,6 @@ def lookup_in(passages: Sequence[Passage]) -> Lookup:
 
 
 def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
-    """Alpha of each set in each metric with its floor, votes, choice, and the answers before and after."""
     capped = ", cut off at the largest share" if found.selection.capped else ""
     facts = (
         ("Sets kept", f"{len(found.selection.chosen)} of {len(found.sets)}{capped}"),
@@ -140,7 +142,6 @@ def _table(found: AttrRag) -> Table:
 
 
 def _why(found: AttrRag) -> Table:
-    """Why each set was kept or dropped, and what two other rules would have kept."""
     return table(
         "Why each set was kept or dropped. The paper's rule has no floor or cap and reads the expansion literally.",
         WHY,
@@ -177,10 +178,7 @@ def _given(stored: AttrRag) -> AttrRagGiven:
 
 
 def _compared(result: Any) -> Any:
-    """All but the costs, the steps as they ran, and of a language model's answers the text and tokens as they came.
-
-    The reasons of a selection, too: sentences about votes and choices that are compared.
-    """
+    """Without costs, steps, reasons (they only say the votes and choices), and a model's own text and token ids."""
     values = less(result, COSTS | {"steps", "reasons", "reasons_without_floor"})
     if values.get("drops"):
         values["drops"]["details"].pop("revision", None)
@@ -254,8 +252,7 @@ def _placebos(
     if "placebos" in analysis.stamp.settings:
         return placebos(case, analysis.stamp, tools)
     # Before they were stamped they were drawn by the seed alone.
-    seen = replace(case, passages=tuple(p for chunk_set in case.chunk_sets for p in chunk_set.passages))
-    return placebos_for(seen, snapshot.passages, PLACEBOS, Occlusion().seed), ""
+    return _drawn(case, snapshot.passages, Occlusion().seed), ""
 
 
 def _writer(

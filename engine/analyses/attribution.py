@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from engine.analyses.floors import relevance_floors
 from engine.analyses.kind import Again, ByModel, Floor, Given, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Table, name_of, notices, plain, signed, table
+from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Table, cut, name_of, notices, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import CaseError, GroundworkError, RecordError
 from engine.core.progress import last
@@ -219,17 +219,8 @@ def legend(largest: float, unit: str) -> str:
 
 def pieces_of(text: str, spans: Sequence[tuple[int, int]], values: Sequence[float]) -> tuple[tuple[str, float], ...]:
     """The text cut at the spans, each with its value; what lies in no span has 0."""
-    pieces: list[tuple[str, float]] = []
-    position = 0
-    for (start, end), value in sorted(zip(spans, values, strict=True)):
-        start = max(start, position)
-        if start > position:
-            pieces.append((text[position:start], 0.0))
-        if end > start:
-            pieces.append((text[start:end], value))
-            position = end
-    pieces.append((text[position:], 0.0))
-    return tuple(piece for piece in pieces if piece[0])
+    valued = sorted((*span, value) for span, value in zip(spans, values, strict=True))
+    return tuple((piece, value or 0.0) for piece, value in cut(text, valued))
 
 
 WithModel = Callable[[Case, Analysis, LanguageModel, RunContext], Outcome]

@@ -6,7 +6,7 @@ verdict on a fact replaces the verifier's, and so does an accepted edit. Nothing
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
@@ -74,10 +74,7 @@ class QuotedEvidence(Value, frozen=True):
 
 
 class FactEdit(Value, frozen=True):
-    """An edit of a fact: [start, end) of the checked text, `old` there, `new` instead, and the decision on it.
-
-    `open`: nobody decided yet, and it can be put in.
-    """
+    """An edit of a fact: `new` for `old` at [start, end) of the checked text; `open`: undecided, and can be put in."""
 
     id: str
     start: int
@@ -89,10 +86,7 @@ class FactEdit(Value, frozen=True):
 
 
 class FactVerdict(Value, frozen=True):
-    """A fact by its number ("2.1"), where it leaves its sentence, who says so, and the evidence it rests on.
-
-    `rewritten`: a reviewer wrote its sentence anew.
-    """
+    """A fact by its number ("2.1"), its verdict, by whom, its evidence; `rewritten`: a reviewer wrote its sentence."""
 
     number: str
     text: str
@@ -113,10 +107,7 @@ class FactVerdict(Value, frozen=True):
 
 
 class SentenceVerdict(Value, frozen=True):
-    """Characters [start, end) of the answer, the verdict, and the facts that it comes from, the worst first.
-
-    `rewritten` is a reviewer's own text in its place.
-    """
+    """Characters [start, end) of the answer, their verdict, its facts, the worst first, and a reviewer's own text."""
 
     start: int
     end: int
@@ -203,10 +194,7 @@ class CaseVerdict(Value, frozen=True):
 
 
 def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
-    """The verdicts of the case's last check, with the reviewer's own in place of the verifier's.
-
-    None before a check, and for one that another version stored in another shape.
-    """
+    """The case's last check, with the reviewer's own verdicts in place; None without one that can be read."""
     try:
         record = record_of(case)
     except RecordError:
@@ -299,35 +287,27 @@ def fact_verdicts(case: Case, record: AreRecord, review: Review) -> dict[str, Fa
 
 def _alone(record: AreRecord, review: Review) -> dict[str, FactVerdict]:
     """The verdict on each fact by its number, without its sentence."""
-    edits = fact_edits(record, review)
+    decided = decisions(record, review)
+    edits = defaultdict[int, list[FactEdit]](list)
+    for edit in record.edits:
+        decision = decided.get(edit.id)
+        placed = edit.status == "placed" or exact(edit, record.checked)
+        possible = decision is None and review.status != "signed off" and placed
+        edits[edit.fact].append(
+            FactEdit(
+                id=edit.id, start=edit.start, end=edit.end, old=edit.old, new=edit.new, decision=decision, open=possible
+            )
+        )
     return {
-        name: fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=edits.get(place, ()))
+        name: fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=tuple(edits[place]))
         for place, (name, fact) in enumerate(numbered(record).items())
     }
-
-
-def fact_edits(record: AreRecord, review: Review) -> dict[int, tuple[FactEdit, ...]]:
-    """The edits of each fact, by its place in the record, with what was decided."""
-    decided = decisions(record, review)
-    found: dict[int, tuple[FactEdit, ...]] = {}
-    for edit in record.edits:
-        said = decided.get(edit.id)
-        possible = said is None and review.status != "signed off"
-        possible = possible and (edit.status == "placed" or exact(edit, record.checked))
-        shown = FactEdit(
-            id=edit.id, start=edit.start, end=edit.end, old=edit.old, new=edit.new, decision=said, open=possible
-        )
-        found[edit.fact] = (*found.get(edit.fact, ()), shown)
-    return found
 
 
 def fact_verdict(
     name: str, fact: FactRecord, mark: Mark | None = None, *, edits: tuple[FactEdit, ...] = ()
 ) -> FactVerdict:
-    """Where a fact stands: by the reviewer's mark where there is one, else by what the check came to.
-
-    A fact that an accepted edit changes was wrong.
-    """
+    """The verdict by the reviewer's mark, else by the check; a fact that an accepted edit changes was wrong."""
     ruling = fact.ruling
     stand = OF_OUTCOME[fact.outcome]
     if any(edit.new and edit.decision == "accepted" for edit in edits):
@@ -389,14 +369,9 @@ def own_stand(value: str) -> Stand:
 
 @lru_cache(maxsize=4096)  # every page of a case shows its verdict, at every click
 def _quote(fact: str, one: Evidence) -> QuotedEvidence:
-    """The sentence of the evidence that holds most of the fact's words."""
     best = anchors(fact, [one])[0]
-    return _quoted(one, best.start, best.end)
-
-
-def _quoted(one: Evidence, start: int, end: int) -> QuotedEvidence:
     title = one.title or one.document
-    return QuotedEvidence(text=one.text, start=start, end=end, title=title, number=one.number)
+    return QuotedEvidence(text=one.text, start=best.start, end=best.end, title=title, number=one.number)
 
 
 def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> Mapping[tuple[int, int], bool]:

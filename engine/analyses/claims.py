@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.analyses.facts import MEASURES, record_of
-from engine.analyses.kind import Kind, RunContext
+from engine.analyses.kind import Kind, RunContext, analysis_by
 from engine.cases.blocks import Block, Facts, Notice, plain, table
 from engine.cases.review import Review
 from engine.core.errors import InputError
-from engine.core.files import EMBEDDED, now, package_versions
-from engine.core.values import Analysis, Answer, Case, Json, Passage, Stamp, Value, inputs_hash
+from engine.core.files import EMBEDDED
+from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value
 from engine.methods.are.baselines import ASKS_NOTHING, Baseline, Entropy, ask_questions, entropies, run_baseline
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.edit import asked_edit, smallest_edit
@@ -91,12 +91,6 @@ def _evidence(case: Case) -> str:
     return "\n".join(passage.text for passage in case.passages)
 
 
-def _analysis(case: Case, kind: str, by: str, result: Value, settings: Json | None = None) -> Analysis:
-    inputs = inputs_hash(case.question, case.passages, case.answer.text)
-    stamp = Stamp(model=by, settings=settings or {}, versions=package_versions(), inputs=inputs, created=now())
-    return Analysis(id=f"{kind}:{by}", kind=kind, stamp=stamp, result=result)
-
-
 def _check(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Analysis]:
     claim, evidence, tools, raw = case.answer.text, _evidence(case), load_tools(options.verifier), None
     if tools.judge is None:
@@ -106,7 +100,7 @@ def _check(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Ana
         ruling, exchange = ask_verdict(claim, evidence, claim, tools.judge, context.watch, demonstrations=shown)
         raw = exchange.reply
     bears = evidence_relevance(claim, evidence, context.tools.embedder(DEFAULT), ruling.scores)
-    yield _analysis(case, CHECK.name, ruling.by, ClaimRuling(ruling=ruling, relevance=bears, raw=raw))
+    yield analysis_by(case, CHECK.name, ruling.by, ClaimRuling(ruling=ruling, relevance=bears, raw=raw))
 
 
 def _edit(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Analysis]:
@@ -118,14 +112,14 @@ def _edit(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Anal
         ruling, _ = ask_verdict(claim, evidence, claim, tools.editor, watch, demonstrations=shown)
         wrong, by = ruling.verdict == "editing_required", tools.editor.name
         found = asked_edit(claim, evidence, tools.editor, watch, demonstrations=shown)[0] if wrong else None
-    yield _analysis(case, EDIT.name, by, ClaimEdit(edit=found))
+    yield analysis_by(case, EDIT.name, by, ClaimEdit(edit=found))
 
 
 def _take_apart(case: Case, options: ByDecomposer, context: RunContext) -> Iterator[Analysis]:
     writer = None if options.decomposer == RULES else context.tools.writer(options.decomposer)
     shown = context.settings.verification.demonstrations
     found = decompose(case.answer.text, writer, context.watch, demonstrations=shown)
-    yield _analysis(case, DECOMPOSITION.name, found.made_by, found)
+    yield analysis_by(case, DECOMPOSITION.name, found.made_by, found)
 
 
 def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[Analysis]:
@@ -144,7 +138,7 @@ def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[
     }
     for name in options.methods:
         runs.append(run_baseline(name, task, context.watch))
-        yield _analysis(case, PEERS.name, tools.verifier.name, Peers(runs=tuple(runs)), used)
+        yield analysis_by(case, PEERS.name, tools.verifier.name, Peers(runs=tuple(runs)), used)
 
 
 def _entropies(case: Case, options: EntropyOptions, context: RunContext) -> Iterator[Analysis]:
@@ -157,7 +151,7 @@ def _entropies(case: Case, options: EntropyOptions, context: RunContext) -> Iter
     questions, _ = ask_questions("yes_no_questions", case.answer.text, asks, watch, shown)
     measured = dict(entropies(facts, questions, scorer, watch))
     used = {"demonstrations": shown, "judge": asks.name}
-    yield _analysis(case, ENTROPY.name, scorer.name, QueryEntropies(found=measured), used)
+    yield analysis_by(case, ENTROPY.name, scorer.name, QueryEntropies(found=measured), used)
 
 
 def _ruled(case: Case, found: ClaimRuling, review: Review) -> list[Block]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from engine.analyses.again import check_unchanged
 from engine.analyses.floors import Listening, embedding_floor
-from engine.analyses.kind import FACTS, Again, Kind, Loaders, Outcome, RunContext, less
+from engine.analyses.kind import FACTS, Again, Kind, Loaders, Outcome, RunContext, analysis_by, less
 from engine.cases.blocks import (
     Block,
     Cell,
@@ -29,11 +29,11 @@ from engine.cases.blocks import (
 from engine.cases.places import decisions, numbered, revision
 from engine.cases.review import Mark, Review
 from engine.core.errors import GroundworkError
-from engine.core.files import EMBEDDED, now, package_versions
+from engine.core.files import EMBEDDED
 from engine.core.progress import Watch
 from engine.core.settings import Settings, Verification
 from engine.core.text import counted
-from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
+from engine.core.values import Analysis, Case, Value
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
 from engine.methods.are.backtrack import Decision
@@ -65,20 +65,13 @@ def facts_of(
 
 def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
     """The record as an analysis of the case, stamped with what made it."""
-    stamp = Stamp(
-        model=record.verifier,
-        template=templates_hash(*TEMPLATES),
-        settings={
-            "verification": settings.verification.to_dict(),
-            "decomposer": record.decomposer,
-            "editor": record.editor,
-            "mode": settings.retrieval.mode,
-        },
-        versions=package_versions(),
-        inputs=inputs_hash(case.question, case.passages, case.answer.text),
-        created=now(),
-    )
-    return Analysis(id=f"{FACTS}:{record.verifier}", kind=FACTS, stamp=stamp, result=record)
+    used = {
+        "verification": settings.verification.to_dict(),
+        "decomposer": record.decomposer,
+        "editor": record.editor,
+        "mode": settings.retrieval.mode,
+    }
+    return analysis_by(case, FACTS, record.verifier, record, used, templates_hash(*TEMPLATES))
 
 
 def record_of(case: Case) -> AreRecord | None:
@@ -108,10 +101,11 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     ]
     if record.report is not None:
         blocks.append(part("Attribution report", _report(case, record, record.report)))
-    later = (exchange for fact in record.facts for done in fact.iterations for exchange in done.exchanges)
+    later = (one for fact in record.facts for done in fact.iterations for one in done.exchanges)
     exchanges = [*record.decomposition.exchanges, *later]
     if exchanges:
-        blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", _asked(exchanges)))
+        asked = tuple(block for one in exchanges for block in _asked(one))
+        blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", asked))
     return blocks
 
 
@@ -212,16 +206,13 @@ def source_of(one: Evidence) -> str:
     return f"passage {one.number}" if one.number is not None else f"corpus: {one.title or one.document}"
 
 
-def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
-    blocks: list[Block] = []
-    for exchange in exchanges:
-        state = "" if exchange.parsed else ", unparsable"
-        blocks += [
-            plain(f"{exchange.step}: the prompt, then the reply{state}", "note"),
-            Code(exchange.prompt, f"Prompt: {exchange.step}"),
-            Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
-        ]
-    return tuple(blocks)
+def _asked(exchange: Exchange) -> tuple[Block, ...]:
+    state = "" if exchange.parsed else ", unparsable"
+    return (
+        plain(f"{exchange.step}: the prompt, then the reply{state}", "note"),
+        Code(exchange.prompt, f"Prompt: {exchange.step}"),
+        Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
+    )
 
 
 def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:

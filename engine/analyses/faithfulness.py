@@ -101,10 +101,7 @@ class RankingCheck(Value, frozen=True):
 
 
 class Rankings(ByModel, frozen=True):
-    """Which rankings a report measures; the names are those of registered methods.
-
-    `otherwise` are measured where the first of `methods` is not above random: those that may do better.
-    """
+    """The registered methods that a report measures, and those to try where the first is not above random."""
 
     methods: tuple[str, ...] = METHODS
     otherwise: tuple[str, ...] = ()
@@ -144,7 +141,6 @@ def report_by(case: Case, model: str, settings: Settings) -> FaithfulnessReport 
 
 
 def _stored(case: Case, model: str) -> Analysis | None:
-    """The analysis that holds the case's report by that model."""
     return next((analysis for analysis in case.analyses if analysis.id == f"{FAITHFULNESS}:{model}"), None)
 
 
@@ -179,10 +175,7 @@ def _to_add_to(
 
 
 def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:
-    """MoRF, LeRF and ABPC of the rankings on the case's passages and of random ones; a value after each random one.
-
-    Of a report that the case has, made with the same settings, all is kept and only the missing rankings are measured.
-    """
+    """A report after each random ranking; only what the case's report with the same settings lacks is measured."""
     model, settings = context.tools.scorer(options.model), context.settings
     prompt, answer, notes = subject(case, model, settings)
     start = time.perf_counter()
@@ -296,7 +289,6 @@ class _Deleting:
 
 
 def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block]:
-    """ABPC of every ranking, the curves behind it, and how far the methods agree."""
     random = found.random
     rankings = (*found.curves, found.passages)
     rows = [(c.ranking, f"{c.abpc:+z.3f}", f"{c.abpc_nats:+z.3f}") for c in rankings]

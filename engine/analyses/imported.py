@@ -10,7 +10,6 @@ from engine.core.values import Case
 
 
 def _labels(case: Case, found: Labels, review: Review) -> list[Block]:
-    """Labels that came with an imported answer: spans of the answer, and what was said of it as a whole."""
     blocks: list[Block] = [plain(f"These labels came with the file ({found.source}), not from a model.")]
     if found.spans:
         rows = ((f"{s.start} to {s.end}", s.text, s.label, s.note) for s in found.spans)

@@ -1,7 +1,6 @@
 """A kind of analysis: one value with its options, run, result, part of the report, and replay.
 
-The registry lists the kinds; the workbench, the command line, pages, report and replay go through it and know none
-by name.
+The registry lists the kinds; workbench, commands, pages, report and replay know none by name.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from engine.cases.review import Review, review_of, with_labels
 from engine.cases.store import CaseStore, added
 from engine.core.canonical import plain
 from engine.core.errors import CaseError, CorpusNotFound, GroundworkError, InputError
+from engine.core.files import now, package_versions
 from engine.core.progress import Watch, last
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Case, Json, Passage, Value, converted
+from engine.core.values import Analysis, Case, Json, Passage, Stamp, Value, converted, inputs_hash
 from engine.corpus.collection import Collection
 from engine.models.choices import READER
 from engine.models.defaults import AUTO, default_for, default_generator
@@ -188,6 +188,21 @@ class Kind(Generic[R]):
     def last(self, case: Case) -> R | None:
         """The result of this kind that was added to the case last; None without one."""
         return next((self.read(analysis) for analysis in reversed(case.analyses) if analysis.kind == self.name), None)
+
+
+def analysis_by(
+    case: Case, kind: str, by: str, result: Value, settings: Json | None = None, template: str = ""
+) -> Analysis:
+    """A result on the case's answer under a stamp that names who made it; one per kind and maker."""
+    stamp = Stamp(
+        model=by,
+        template=template,
+        settings=settings or {},
+        versions=package_versions(),
+        inputs=inputs_hash(case.question, case.passages, case.answer.text),
+        created=now(),
+    )
+    return Analysis(id=f"{kind}:{by}", kind=kind, stamp=stamp, result=result)
 
 
 def words_of(case: Case) -> int:

@@ -5,9 +5,10 @@ Teacher-forced, or by writing the answer again without each passage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace as replace_field
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,10 +18,10 @@ from engine.analyses.kind import OCCLUSION, SENTENCES, SETS, ByModel, Floor, Kin
 from engine.answer.prompt import passage_body
 from engine.answer.quoting_reader import whole_id
 from engine.answer.write import prompting
-from engine.core.progress import last
+from engine.core.progress import Watch, last
 from engine.core.settings import Settings
 from engine.core.text import sentences
-from engine.core.values import Analysis, Answer, Attribution, Case
+from engine.core.values import Analysis, Attribution, Case, Details, Json
 from engine.methods.aggregate import sentence_sources
 from engine.methods.occlusion import occluding, occlusion, rows_needed
 from engine.methods.regeneration import METHOD as REGENERATION, PLACEBOS, answering, attribution_of, regenerate
@@ -39,9 +40,9 @@ def top_passages(attribution: Attribution, count: int = TOP_PASSAGES) -> tuple[i
 
 
 def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
-    """By the case's last occlusion of passages: of each sentence (from 1) the passage that matters most.
+    """By sentence (from 1) the passage that matters most in the last occlusion, its nats per token, and the scorer.
 
-    With its score in nats per token and the scorer. A sentence where none exceeds its floors is left out.
+    A sentence where none exceeds its floors is left out.
     """
     found = PASSAGES.last(case)
     result: dict[int, tuple[int, float, str]] = {}
@@ -82,24 +83,9 @@ class SentenceOptions(ByModel, frozen=True):
 
 def _run(case: Case, options: OcclusionOptions, context: RunContext, *, by_set: bool = False) -> Iterator[Analysis]:
     """Teacher-forced occlusion of every passage (or chunk set); by default with each alone and both floors."""
-    model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
-    prompt, answer, notes = subject(case, model, settings)
-    extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [passage.id for passage in unrelated]}
-    grown = occluding(
-        model,
-        prompt,
-        answer,
-        sources=sources_of(case) if by_set else None,
-        spans=options.spans or None,
-        placebos=[passage.text for passage in unrelated],
-        alone=options.alone,
-        floors=options.floors,
-        settings=settings.occlusion,
-        watch=context.watch,
-    )
-    for found in grown:
-        drawn = _drawable(found, answer, notes, settings)
-        yield analysis_of(case, model, settings, SETS if by_set else OCCLUSION, drawn, extra)
+    kind, sources = (SETS, sources_of(case)) if by_set else (OCCLUSION, None)
+    how: Json = {"spans": options.spans or None, "alone": options.alone, "floors": options.floors}
+    return _occluded(case, context.tools.scorer(options.model), context, kind, {}, sources=sources, **how)
 
 
 def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) -> Iterator[Analysis]:
@@ -107,9 +93,9 @@ def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) ->
 
     Those that mattered most are taken from the case's occlusion by the same model; where there is none it is computed.
     """
-    model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
-    prompt, answer, notes = subject(case, model, settings)
-    how, chosen = settings.occlusion, options.passages
+    model, how = context.tools.scorer(options.model), context.settings.occlusion
+    prompt, answer, _ = subject(case, model, context.settings)
+    chosen = options.passages
     if not chosen:
         stored = next((a for a in case.analyses if a.id == f"{OCCLUSION}:{model.name}"), None)
         chosen = top_passages(
@@ -117,37 +103,42 @@ def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) ->
             if stored
             else occlusion(model, prompt, answer, floors=False, settings=how, watch=context.watch)
         )
-    extra = {"occlusion": how.to_dict(), "placebos": [passage.id for passage in unrelated], "of": list(chosen)}
     starts = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
     sources = sentence_sources(model, prompt, model.encode(prompt), chosen)
-    grown = occluding(
-        model,
-        prompt,
-        answer,
-        sources=[(source.number,) for source in sources],
-        removed=[source.positions for source in sources],
-        placebos=[passage.text for passage in unrelated],
-        settings=how,
-        watch=context.watch,
-        method=SENTENCES,
-    )
-    for found in grown:
-        where = tuple((s.number, s.start, s.end) for s in (sources[j] for j in found.details.kept))
+
+    def placed(details: Details) -> Details:
+        where = tuple((s.number, s.start, s.end) for s in (sources[j] for j in details.kept))
         spans = tuple((n, start - starts[n], end - starts[n]) for n, start, end in where)
-        placed = replace(found, details=replace(found.details, source_spans=where, text_spans=spans))
-        yield analysis_of(case, model, settings, SENTENCES, _drawable(placed, answer, notes, settings), extra)
+        return replace(details, source_spans=where, text_spans=spans)
+
+    numbers, removed = [(source.number,) for source in sources], [source.positions for source in sources]
+    asked: Json = {"sources": numbers, "removed": removed, "method": SENTENCES}
+    return _occluded(case, model, context, SENTENCES, {"of": list(chosen)}, placed, **asked)
 
 
-def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settings: Settings) -> Attribution:
-    """With where the tokens of `per_token` stand: `details.tokens` [start, end) and `details.content`."""
+def _occluded(
+    case: Case,
+    model: LanguageModel,
+    context: RunContext,
+    kind: str,
+    extra: Json,
+    placed: Callable[[Details], Details] = lambda details: details,
+    **asked: Any,
+) -> Iterator[Analysis]:
+    """Occlusion with unrelated passages, as analyses; `details` say where the tokens of `per_token` are."""
+    settings, unrelated = context.settings, placebos_of(case, context)
+    prompt, answer, notes = subject(case, model, settings)
+    texts, how = [passage.text for passage in unrelated], settings.occlusion
+    used = {"occlusion": how.to_dict(), "placebos": [passage.id for passage in unrelated], **extra}
     tokens = tuple((token.start, token.end) for token in answer.tokens)
-    content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
-    details = replace(found.details, tokens=tokens, content=tuple(content.tolist()))
-    return replace(found, details=details, notes=(*notes, *found.notes))
+    content = tuple(content_mask(answer, count_citation_markers=how.count_citation_markers).tolist())
+    for found in occluding(model, prompt, answer, placebos=texts, settings=how, watch=context.watch, **asked):
+        details = replace(placed(found.details), tokens=tokens, content=content)
+        drawn = replace(found, details=details, notes=(*notes, *found.notes))
+        yield analysis_of(case, model, settings, kind, drawn, used)
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
-    """Occlusion again, with the unrelated passages of then."""
     found, missing = placebos(case, analysis.stamp, context.tools)
     own = replace_field(context, unrelated=found)
     if analysis.kind == SENTENCES:
@@ -174,7 +165,7 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
     found = regenerate(
         case.question,
         [(passage,) for passage in case.passages],
-        answering(write, context.watch),
+        answering(write, Watch(context.watch.report, context.watch.cancel)),  # none of these texts is shown
         context.tools.embedder(DEFAULT),
         placebos=unrelated,
         floor=settings.selection.floor,

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import Again, Kind, Loaders, Outcome, less
-from engine.answer.quoting_reader import QuotingReader, Reading
+from engine.answer.quoting_reader import Reading, read
 from engine.answer.sentence_scores import Candidate
 from engine.cases.blocks import Block, Cell, Fold, Table, name_of, plain, table
 from engine.cases.review import Review
@@ -15,8 +15,6 @@ from engine.core.canonical import plain as as_json
 from engine.core.settings import Reader
 from engine.core.values import Analysis, Answer, Case, Stamp
 from engine.models.protocols import Embedder
-
-READER = QuotingReader.name
 
 
 def stored_answer(answer: Answer) -> Any:
@@ -26,20 +24,18 @@ def stored_answer(answer: Answer) -> Any:
 
 def answer_again(case: Case, tools: Loaders) -> Outcome:
     """The quoting reader again, on the same passages."""
-    return Outcome(values=stored_answer(_reader(case.stamp, tools)[0].read(case.question, case.passages)))
+    return Outcome(values=stored_answer(_read(case, case.stamp, tools)[0].answer))
 
 
 def _reading_again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-    """Every candidate sentence of the quoting reader with the parts of its score."""
-    reader, embedder = _reader(analysis.stamp, tools)
-    reading = reader.reading(case.question, case.passages)
+    reading, embedder = _read(case, analysis.stamp, tools)
     texts = [case.passages[c.number - 1].text[c.start : c.end] for c in reading.candidates]
     return Outcome(values=less(reading.to_dict()), floor=embedding_floor(embedder, case.question, texts))
 
 
-def _reader(stamp: Stamp, tools: Loaders) -> tuple[QuotingReader, Embedder]:
-    embedder = tools.embedder(stamp.revision)
-    return QuotingReader(embedder, Reader.from_dict(stamp.settings.get("reader", {}))), embedder
+def _read(case: Case, stamp: Stamp, tools: Loaders) -> tuple[Reading, Embedder]:
+    embedder, settings = tools.embedder(stamp.revision), Reader.from_dict(stamp.settings.get("reader", {}))
+    return read(case.question, case.passages, embedder, settings), embedder
 
 
 def _blocks(case: Case, found: Reading, review: Review) -> list[Block]:

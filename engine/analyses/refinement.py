@@ -1,7 +1,4 @@
-"""Refinement of a case: its run, its part of the report, its replay.
-
-In a replay what the writer wrote is an input; its prompts are built again and its replies' tokens scored anew.
-"""
+"""Refinement of a case. In a replay the writer's replies are inputs; prompts are built and tokens scored again."""
 
 from __future__ import annotations
 
@@ -98,7 +95,6 @@ def history_of(cases: CaseStore, model: str, settings: Settings) -> tuple[float,
 
 
 def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterator[Analysis]:
-    """Run conditions on a saved case with the reviewers' labels, continuing from its stored ones."""
     settings, tools, cases = context.settings, context.tools, context.cases
     writer = tools.generator(options.model)
     request = Request(
@@ -235,7 +231,6 @@ def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
 
 
 def _kept(report: RefinementReport) -> list[Block]:
-    """Which facts of A each condition still says."""
     kept = {name: facts for name, facts in report_facts(report).items() if facts}
     if not kept:
         return []
@@ -316,7 +311,6 @@ def _compared(result: Any) -> Any:
 
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-    """Every condition again with the writer's kept replies."""
     asked = RefinementGiven.from_dict(analysis.result)
     if not asked.finished:
         return Outcome(why="the run was stopped early; run the missing conditions, then replay it")

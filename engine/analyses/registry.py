@@ -27,10 +27,7 @@ from engine.analyses import (
 )
 from engine.analyses.attribution import method_kind
 from engine.analyses.kind import Kind
-from engine.cases.case_file import json_schema
 from engine.core.errors import InputError
-from engine.core.settings import Settings
-from engine.core.values import Json
 from engine.methods import registry as methods
 
 AnyKind = Kind[Any]
@@ -98,9 +95,3 @@ def unregister(name: str) -> None:
     """Take a registered kind out again."""
     with _lock:
         _registered.pop(name, None)
-
-
-def case_file_schema() -> Json:
-    """The JSON Schema of the case file with the result of every kind of the project's own."""
-    own = (*map(method_kind, methods.built_in(Settings())), *BUILT_IN)
-    return json_schema({kind.name: kind.result for kind in own})

@@ -42,10 +42,7 @@ def removal(
     settings: Settings,
     watch: Watch | None = None,
 ) -> Removal:
-    """Write the answer again from the other passages, and score the old one without them.
-
-    Raises `InputError` where nothing or everything is left out, and what the writer raises.
-    """
+    """Write from the other passages, score the old answer without these; `InputError` for none and for all of them."""
     numbers = range(1, len(case.passages) + 1)
     rest = [number for number in numbers if number not in left_out]
     gone = tuple(number for number in numbers if number in left_out)
@@ -53,7 +50,7 @@ def removal(
         raise InputError("Leave out at least one passage, and keep at least one.")
     watch = watch or Watch()
     watch.step("writing without them")
-    written = write(case.question, [case.passages[number - 1] for number in rest], watch.text, watch)
+    written = write(case.question, [case.passages[number - 1] for number in rest], watch)
     style = settings.prompting.citations
     answer = annotate(Answer(text=renumbered(written.answer.text, rest)), len(case.passages), style)
     answer = answer if not written.answer.refused else written.answer

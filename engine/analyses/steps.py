@@ -79,10 +79,7 @@ class StepsOptions(Value, frozen=True):
 
 
 def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Analysis]:
-    """Run a method on a case's question; calls that the case already holds for this model are taken over.
-
-    An analysis comes after every call and every search.
-    """
+    """A run after every call and search; calls that the case already holds for this model are taken over."""
     model, settings = context.tools.generator(options.model), context.settings
     chosen, known = method_of(options.method), {}
     for earlier in KIND.of(case):
@@ -138,10 +135,7 @@ def changed_steps(solution: Solution, threshold: float | None) -> tuple[int, ...
 
 
 def step_case(case: Case, analysis: Analysis, number: int, case_id: str) -> Case:
-    """A step as a case of its own: sub-question, the passages it kept, sub-answer and the exact prompt.
-
-    Attribution and facts run on it as on any other. Raises `RecordError` where the step has no answer yet.
-    """
+    """A step as a case of its own, for attribution and facts; raise `RecordError` where it has no answer yet."""
     solution = Solution.from_dict(analysis.result)
     step = next((step for step in solution.steps if step.number == number), None)
     if step is None:
@@ -176,7 +170,6 @@ STATES = {
 
 
 def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
-    """One run of a method: the plan, a part a step, the final answer."""
     planned = run.decomposition.notes if run.decomposition else ()
     blocks: list[Block] = [Facts(_made(run)), *(Notice(note) for note in dict.fromkeys((*planned, *run.notes)))]
     if run.decomposition is not None and run.decomposition.subquestions:

@@ -122,10 +122,10 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
 
 
 def _run(case: Case, asked: MapRows, context: RunContext) -> Iterator[Analysis]:
-    """A token map of the whole answer, with the rows that are `asked` for; rows that the case holds are kept.
+    """The map with the rows that are `asked` for; rows that the case holds are kept.
 
-    The graph of one forward pass is held while its rows are computed, and then let go. Raises `CannotDo` for a method
-    that has no value per token, `AttributionError` for a sentence or token that the answer does not have, `Cancelled`.
+    Raises `CannotDo` for a method without a value per token, `AttributionError` for a sentence or token that is not
+    there, `Cancelled`.
     """
     model, settings = context.tools.scorer(asked.model), context.settings
     prompt, answer, notes = subject(case, model, settings)
@@ -163,7 +163,6 @@ def _settings(stamp: Stamp) -> Json:
 
 
 def _missing(asked: MapRows, answer: Answer, known: TokenMap | None) -> tuple[tuple[Span, ...], tuple[int, ...]]:
-    """The sentences and tokens of `asked` that have no row yet."""
     beyond = [f"sentence {i + 1}" for i in asked.sentences if not 0 <= i < len(answer.sentences)]
     beyond += [f"token {i + 1}" for i in asked.tokens if not 0 <= i < len(answer.tokens)]
     if beyond:
@@ -252,7 +251,7 @@ def check_of(case: Case, found: TokenMap) -> RankingCheck | None:
     return report.check_of(found.method) if report else None
 
 
-def check_due(case: Case, found: TokenMap, settings: Settings) -> Rankings | None:
+def check_due(case: Case, found: TokenMap, settings: Settings) -> tuple[str, Rankings] | None:
     """The check that follows the map by itself, where the settings want it and the case does not have it.
 
     None for one that may take longer than `CHECK_SECONDS`. The map itself tells the time per pass; a row of the check
@@ -262,12 +261,7 @@ def check_due(case: Case, found: TokenMap, settings: Settings) -> Rankings | Non
         return None
     wanted = rankings_beside(found.method, found.model)
     pace = found.seconds / max(1, found.forwards + 2 * found.backwards)
-    return wanted if pace * rows_ahead(case, wanted, settings) / 2 <= CHECK_SECONDS else None
-
-
-def _check(case: Case, found: TokenMap, settings: Settings) -> tuple[str, Value] | None:
-    due = check_due(case, found, settings)
-    return (FAITHFULNESS, due) if due else None
+    return (FAITHFULNESS, wanted) if pace * rows_ahead(case, wanted, settings) / 2 <= CHECK_SECONDS else None
 
 
 ALONE = "each alone"
@@ -296,7 +290,6 @@ Row = tuple[tuple[float, ...], ...]
 
 
 def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
-    """Sums a passage as a table, then the passages as heatmaps, the strongest first."""
     check = check_of(case, found)
     places = [found.answer.sentences.index(span) + 1 for span in found.sentences]
     names = ["Whole answer", *(f"Sentence {place}" for place in places)]
@@ -351,7 +344,6 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
 
 
 def _given(found: TokenMap) -> MapRows:
-    """The request: the method and the rows."""
     sentences = tuple(i for i, span in enumerate(found.answer.sentences) if span in found.sentences)
     return MapRows(method=found.method, sentences=sentences, tokens=found.tokens)
 
@@ -386,7 +378,7 @@ KIND = Kind(
     options=MapRows,
     run=_run,
     cost=_cost,
-    check=_check,
+    check=check_due,
     checked=check_of,
     terms=("gradient",),
     again=of_the_stamp(_again, _given),

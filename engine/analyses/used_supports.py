@@ -24,7 +24,6 @@ from engine.models.protocols import LanguageModel
 
 
 def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
-    """For each sentence: the model's use of each passage, and the passage's support."""
     model, verifier = context.tools.scorer(options.model), context.tools.verifier(EMBEDDED)
     settings, watch, unrelated = context.settings, context.watch, placebos_of(case, context)
     prompt, answer, notes = subject(case, model, settings)
@@ -42,7 +41,6 @@ def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis
 
 
 def _blocks(case: Case, found: UsedSupports, review: Review) -> list[Block]:
-    """One table per span of the answer: one row per source with score, probability and the word for both."""
     facts = Facts((("Use scored by", found.scorer), ("Support judged by", found.verifier)))
     return [facts, *notices(found.notes), *(_table(case, found, span) for span in range(len(found.spans)))]
 

@@ -8,7 +8,7 @@ i + 1 for the rest of the case's life. docs/methods/retrieval.md says how this d
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from engine.core.errors import QuestionError
-from engine.core.progress import Watch
+from engine.core.progress import Watch, whole
 from engine.core.settings import Retrieval
 from engine.core.values import ChunkSet, Hit, Passage, Step
 from engine.corpus.collection import Collection
@@ -45,7 +45,6 @@ def consecutive_alignment(hits: Sequence[Hit], align_gap: int = 1) -> tuple[Chun
 
 
 def _chunk_set(hits: Sequence[Hit]) -> ChunkSet:
-    """Hits of one document, in document order, as a set."""
     passages = tuple(hit.passage for hit in hits)
     return ChunkSet(passages=passages, text=merged_text(passages), score=max(hit.score for hit in hits))
 
@@ -78,13 +77,11 @@ QUESTION_LIMIT = 4_000  # characters; a longer text is a document, not a questio
 
 @dataclass(frozen=True)
 class Context:
-    """A writer's passages, and how they were found. `kept` are the leading chunk sets; `passages` theirs, flattened."""
+    """A writer's passages, and how they were found: hits, chunk sets in re-rank order, the leading sets' passages."""
 
     hits: tuple[Hit, ...]
     sets: tuple[ChunkSet, ...]
-    kept: tuple[ChunkSet, ...]
     passages: tuple[Passage, ...]
-    steps: tuple[Step, ...]
 
 
 def check_question(question: str) -> str:
@@ -104,27 +101,27 @@ def _count(unit: str) -> Callable[[tuple[Any, ...]], dict[str, float]]:
     return lambda values: {unit: len(values)}
 
 
+@dataclass
 class Steps:
-    """Times the steps of one run and tells the watch of each as it starts and ends."""
+    """Times the steps of one run; `watch` hears of each as it starts, `on_step` as it ends."""
 
-    def __init__(self, watch: Watch, on_step: Callable[[Step], None] | None = None) -> None:
-        self.done: tuple[Step, ...] = ()
-        self._watch = watch
-        self._on_step = on_step
+    watch: Watch
+    on_step: Callable[[Step], None] | None = None
+    done: tuple[Step, ...] = ()
 
     def run(self, name: str, work: Callable[[], T], counts: Callable[[T], dict[str, float]]) -> T:
         """Do `work`, record its step and return its value."""
-        self._watch.step(name)
+        self.watch.step(name)
         start = time.perf_counter()
         value = work()
         step = Step(name=name, seconds=time.perf_counter() - start, counts=counts(value))
         self.done = (*self.done, step)
-        if self._on_step is not None:
-            self._on_step(step)
+        if self.on_step is not None:
+            self.on_step(step)
         return value
 
 
-def find_context(
+def finding(
     question: str,
     collection: Collection,
     reranker: Reranker,
@@ -132,23 +129,22 @@ def find_context(
     *,
     reranked: bool = True,
     steps: Steps | None = None,
-    retrieved: Callable[[tuple[Hit, ...]], object] | None = None,
-) -> Context:
+) -> Iterator[Context]:
     """Retrieve, align, re-rank and keep; with `reranked=False` the top passages as retrieved (vanilla RAG).
 
-    `retrieved` is given the hits before they are re-ranked.
+    The context comes with its hits first, then whole.
     """
     steps = steps or Steps(Watch())
     hits: tuple[Hit, ...] = steps.run(
         "retrieve", lambda: tuple(search(collection, question, retrieval)), _count("passages")
     )
-    if retrieved is not None:
-        retrieved(hits)
+    yield Context(hits, (), ())
     if not reranked:
-        top = tuple(hit.passage for hit in hits[: retrieval.keep])
-        return Context(hits=hits, sets=(), kept=(), passages=top, steps=steps.done)
+        yield Context(hits, (), tuple(hit.passage for hit in hits[: retrieval.keep]))
+        return
     aligned = steps.run("align", lambda: consecutive_alignment(hits, retrieval.align_gap), _count("chunk sets"))
     sets = steps.run("re-rank", lambda: rerank(question, aligned, reranker), _count("chunk sets"))
-    kept = sets[: retrieval.keep]
-    passages = tuple(passage for chunk_set in kept for passage in chunk_set.passages)
-    return Context(hits=hits, sets=sets, kept=kept, passages=passages, steps=steps.done)
+    yield Context(hits, sets, tuple(passage for chunk_set in sets[: retrieval.keep] for passage in chunk_set.passages))
+
+
+find_context = whole(finding)

@@ -10,7 +10,7 @@ from typing import Any
 from engine.core.files import now, package_versions
 from engine.core.settings import Decoding, Prompting
 from engine.core.text import content_words
-from engine.core.values import Json, Passage, Prompt, Segment, Stamp, Value, decoded
+from engine.core.values import Passage, Prompt, Segment, Stamp, Value, decoded
 from engine.prompts import examples, fill, system, templates_hash
 
 FILE = Path(__file__).with_name("demonstrations.json")
@@ -43,20 +43,18 @@ def demonstrations() -> tuple[Demonstration, ...]:
     return decoded(FILE.read_bytes(), tuple[Demonstration, ...])
 
 
-def choose(count: int, question: str, own_set: str | None = None) -> tuple[Demonstration, ...]:
-    """The first `count` that are of another set (refinement, 3.3) and ask another question, where there are as many."""
+def worked_examples(count: int, question: str, marker: str, own_set: str | None = None) -> tuple[Segment, ...]:
+    """The turns of the first `count` shipped examples, where there are as many.
+
+    Of another set (refinement, 3.3), and asking another question.
+    """
     asked = set(content_words(question))
     others = []
     for known in demonstrations():
         words = set(content_words(known.question))
         if known.set != own_set and len(words & asked) < SHARED * len(words):
             others.append(known)
-    return tuple(others[:count])
-
-
-def worked_examples(count: int, question: str, marker: str, own_set: str | None = None) -> tuple[Segment, ...]:
-    """The turns of the shipped examples that `choose` picks."""
-    return tuple(segment for shown in choose(count, question, own_set) for segment in shown.segments(marker))
+    return tuple(segment for shown in others[:count] for segment in shown.segments(marker))
 
 
 def remembered_examples(count: int) -> tuple[Segment, ...]:
@@ -125,25 +123,21 @@ def build_prompt(
 TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
 
 
-def written_by(model: Any) -> Json:
-    """The writer in place of a local model's own weights, for its stamps: llama.cpp with a GGUF file, or nothing."""
-    llama_cpp = getattr(model, "llama_cpp", None)
-    return {"llama_cpp": {"file": llama_cpp.file.name}} if llama_cpp is not None else {}
-
-
 def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "") -> Stamp:
     """The origin of an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
 
-    `template` joins the hash of the engine's prompt templates with that of the model's chat template.
+    `template` joins the hash of the engine's prompt templates with that of the model's chat template. The settings name
+    the GGUF file where llama.cpp writes in place of a local model's own weights.
     """
     own = templates_hash(*TEMPLATES)
-    chat = getattr(model, "template", "")
+    chat, llama_cpp = getattr(model, "template", ""), getattr(model, "llama_cpp", None)
+    writer = {"llama_cpp": {"file": llama_cpp.file.name}} if llama_cpp is not None else {}
     return Stamp(
         model=model.name,
         revision=getattr(model, "revision", ""),
         dtype=getattr(model, "dtype", ""),
         template=f"{own}+{chat}" if chat else own,
-        settings={"prompting": prompting.to_dict(), "decoding": decoding.to_dict(), **written_by(model)},
+        settings={"prompting": prompting.to_dict(), "decoding": decoding.to_dict(), **writer},
         seed=decoding.seed if decoding.temperature > 0 else None,
         versions=package_versions(),
         inputs=inputs,

@@ -3,7 +3,7 @@
 No language model. Every sentence is scored against the question (`sentence_scores.py`); `choose` takes a few, a run or
 whole sections, by the question's wording; the answer quotes them in document order. When the closest sentence is
 further than `Reader.close_enough` (cosine plus half the share of the question's words), the reader says so and quotes
-nothing: under one in a hundred answerable questions of XQuAD and CLAP NQ. Deterministic; `reading` returns every
+nothing: under one in a hundred answerable questions of XQuAD and CLAP NQ. Deterministic; `read` returns every
 candidate with the parts of its score. `best_sentences` gives the same ranking to a small writer as short passages.
 """
 
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-import msgspec
 from msgspec.structs import replace
 
 from engine.answer.prompt import NOTHING_CLOSE
@@ -23,7 +22,7 @@ from engine.answer.sentence_scores import LIST_ITEM, Candidate, is_line, score_s
 from engine.core.settings import Reader
 from engine.core.text import BETWEEN_CELLS, counted, titled
 from engine.core.values import Answer, Citation, Passage, Value
-from engine.models.protocols import Can, Embedder
+from engine.models.protocols import Embedder
 
 # How much is quoted. *short*: the best sentence and others within `NEAR` of it, a margin chosen on XQuAD so that a
 # second one is quoted only where the scores leave doubt. *explain*: the closest section, and one more if nearly as
@@ -175,44 +174,29 @@ def _document_line(candidates: Sequence[Candidate], best: Candidate, passages: S
     return [line[start] for start in sorted(line)]
 
 
-@dataclass(frozen=True)
-class _Section:
-    """A heading and the sentences under it; `score` is comparable inside one document."""
-
-    score: float
-    place: int
-    sentences: tuple[Candidate, ...]
-
-
 def _sections(line: Sequence[Candidate], passages: Sequence[Passage], amount: _Amount) -> list[Candidate]:
     """The closest sections' sentences whole; nothing where the document has no headings or they are too long."""
-    found = _split_at_headings(line, passages)
-    if not found:
-        return []
-    best = max(found, key=lambda s: s.score)
-    chosen: list[_Section] = []
-    for section in sorted(found, key=lambda s: -s.score)[: amount.sections]:
-        taken = sum(len(s.sentences) for s in chosen)
-        if section.score >= best.score - amount.section_near and taken + len(section.sentences) <= amount.sentences:
-            chosen.append(section)
-    return [c for section in sorted(chosen, key=lambda s: s.place) for c in section.sentences]
+    sections = _split_at_headings(line)
+    scores = [_section_score(heading, inside, passages) for heading, inside in sections]
+    closest = sorted(range(len(sections)), key=lambda n: -scores[n])[: amount.sections]
+    chosen, taken = [], 0
+    for n in closest:
+        count = len(sections[n][1])
+        if scores[n] >= scores[closest[0]] - amount.section_near and taken + count <= amount.sentences:
+            chosen.append(n)
+            taken += count
+    return [candidate for n in sorted(chosen) for candidate in sections[n][1]]
 
 
-def _split_at_headings(line: Sequence[Candidate], passages: Sequence[Passage]) -> list[_Section]:
-    """The sections of one document; what stands before the first heading is one too, if there are any."""
+def _split_at_headings(line: Sequence[Candidate]) -> list[tuple[Candidate | None, list[Candidate]]]:
+    """Headings with the sentences under each; what comes before the first is a section too, if there are any."""
     groups: list[tuple[Candidate | None, list[Candidate]]] = [(None, [])]
     for candidate in line:
         if candidate.heading:
             groups.append((candidate, []))
         else:
             groups[-1][1].append(candidate)
-    if len(groups) == 1:
-        return []
-    return [
-        _Section(_section_score(heading, inside, passages), place, tuple(inside))
-        for place, (heading, inside) in enumerate(groups)
-        if inside
-    ]
+    return [group for group in groups if group[1]] if len(groups) > 1 else []
 
 
 def _section_score(heading: Candidate | None, inside: Sequence[Candidate], passages: Sequence[Passage]) -> float:
@@ -270,43 +254,24 @@ class Reading(Value, frozen=True):
     threshold: float
 
 
-class QuotingReader:
-    """Reads with an embedder; see the module's docstring."""
-
-    name = "reader"
-    can = Can(
-        generate=True,
-        why_not="The quoting reader copies sentences and cannot give probabilities. Choose a language model.",
+def read(question: str, passages: Sequence[Passage], embedder: Embedder, settings: Reader = Reader()) -> Reading:
+    """The answer with its candidates; passage i of `passages` is cited as i + 1."""
+    candidates = score_sentences(question, passages, embedder)
+    depth = depth_of(question)
+    closest = max((c.closeness for c in candidates if not c.heading), default=0.0)
+    refused = closest < settings.close_enough
+    chosen = [] if refused else choose(candidates, passages, depth, settings.sentences)
+    picked = whole(chosen, candidates, passages)
+    return Reading(
+        answer=quote(picked, passages)
+        if picked
+        else Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True),
+        candidates=tuple(replace(c, chosen=c in picked) for c in candidates),
+        rule=_rule(depth, refused or not picked, len(chosen), len(picked) - len(chosen), settings),
+        depth=depth,
+        closeness=closest,
+        threshold=settings.close_enough,
     )
-
-    def __init__(self, embedder: Embedder, settings: Reader | None = None) -> None:
-        """`settings` hold the largest number of sentences for a short question and the refusal threshold."""
-        self._embedder = embedder
-        self._settings = settings or Reader()
-
-    def read(self, question: str, passages: Sequence[Passage]) -> Answer:
-        """The answer alone; passage i of `passages` is cited as i + 1."""
-        return self.reading(question, passages).answer
-
-    def reading(self, question: str, passages: Sequence[Passage]) -> Reading:
-        """The answer with its candidates."""
-        candidates = score_sentences(question, passages, self._embedder)
-        depth = depth_of(question)
-        closest = max((c.closeness for c in candidates if not c.heading), default=0.0)
-        refused = closest < self._settings.close_enough
-        chosen = [] if refused else choose(candidates, passages, depth, self._settings.sentences)
-        picked = whole(chosen, candidates, passages)
-        marked = tuple(msgspec.structs.replace(c, chosen=c in picked) for c in candidates)
-        return Reading(
-            answer=quote(picked, passages)
-            if picked
-            else Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True),
-            candidates=marked,
-            rule=_rule(depth, refused or not picked, len(chosen), len(picked) - len(chosen), self._settings),
-            depth=depth,
-            closeness=closest,
-            threshold=self._settings.close_enough,
-        )
 
 
 def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
@@ -332,7 +297,6 @@ def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
 
 
 def _rule(depth: Depth, refused: bool, count: int, more: int, settings: Reader) -> str:
-    """The rule of choice in words, for the page."""
     if refused:
         return f"No sentence reached the closeness of {settings.close_enough:g}, so nothing was quoted."
     with_them = f" With them {counted(more, 'line')} of the lists and tables that they belong to." if more else ""

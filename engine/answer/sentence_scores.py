@@ -92,11 +92,31 @@ def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedd
     vectors = embedder.embed([question, *(titled(passages[s.number - 1].title, s.named) for s in found)])
     cosines = [float(c) for c in vectors[1:] @ vectors[0]]
     close = _passage_closeness(found, passages, weights, cosines)
-    around = _contexts(found, passages)
-    return tuple(
-        _candidate(question, s, cosine, covered(weights, s.stems), covered(weights, context), close[s.number])
-        for s, cosine, context in zip(found, cosines, around, strict=True)
-    )
+    result = []
+    for s, cosine, context in zip(found, cosines, _contexts(found, passages), strict=True):
+        words = covered(weights, s.stems)
+        raw = {
+            "cosine": cosine,
+            "words": words,
+            "context": covered(weights, context),
+            "passage": close[s.number],
+            "cue": answer_cue(question, s.text),
+            "heading": float(s.heading),
+            "length": math.log1p(len(s.stems)),
+        }
+        parts = {name: WEIGHTS[name] * value for name, value in raw.items()}
+        result.append(
+            Candidate(
+                number=s.number,
+                start=s.start,
+                end=s.end,
+                score=sum(parts.values()),
+                closeness=cosine + WORDS_IN_CLOSENESS * words,
+                parts=parts,
+                heading=s.heading,
+            )
+        )
+    return tuple(result)
 
 
 def answer_cue(question: str, sentence: str) -> float:
@@ -116,7 +136,6 @@ def answer_cue(question: str, sentence: str) -> float:
 
 
 def _split(number: int, passage: Passage) -> list[_Sentence]:
-    """The sentences of one passage."""
     found, head = [], ""
     for start, end in sentences(passage.text):
         text = passage.text[start:end]
@@ -168,28 +187,3 @@ def _passage_closeness(
         close[number] = max(c for _, c in own) + WORDS_IN_PASSAGE * covered(weights, words)
     best = max(close.values())
     return {number: value - best for number, value in close.items()}
-
-
-def _candidate(
-    question: str, sentence: _Sentence, cosine: float, words: float, context: float, passage: float
-) -> Candidate:
-    """A sentence with its weighted parts."""
-    raw = {
-        "cosine": cosine,
-        "words": words,
-        "context": context,
-        "passage": passage,
-        "cue": answer_cue(question, sentence.text),
-        "heading": float(sentence.heading),
-        "length": math.log1p(len(sentence.stems)),
-    }
-    parts = {name: WEIGHTS[name] * value for name, value in raw.items()}
-    return Candidate(
-        number=sentence.number,
-        start=sentence.start,
-        end=sentence.end,
-        score=sum(parts.values()),
-        closeness=cosine + WORDS_IN_CLOSENESS * words,
-        parts=parts,
-        heading=sentence.heading,
-    )

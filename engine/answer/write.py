@@ -16,37 +16,15 @@ from msgspec.structs import replace as changed
 from engine.answer.citations import annotate
 from engine.answer.in_documents import answered_probability, together
 from engine.answer.prompt import REFUSAL, build_prompt, passage_segments, stamp_of
-from engine.answer.quoting_reader import QuotingReader, Reading
+from engine.answer.quoting_reader import Reading, read
 from engine.core.files import package_versions
-from engine.core.progress import OnText, Watch
+from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting, Reader
 from engine.core.values import Answer, Passage, Prompt, Segment, Stamp
+from engine.models.choices import READER
 from engine.models.closed import Choice, choose
 from engine.models.protocols import Embedder, LanguageModel, Writer, require
 from engine.prompts import system
-
-
-def answer_with(
-    model: Writer,
-    question: str,
-    passages: Sequence[Passage],
-    prompting: Prompting,
-    decoding: Decoding,
-    on_text: OnText | None = None,
-    watch: Watch | None = None,
-    *,
-    numbers: Sequence[int] = (),
-) -> tuple[Prompt, Answer]:
-    """The exact prompt, and the model's answer with sentences and citations; passages are 1..n or under `numbers`.
-
-    Raises `PromptTooLong` with the count and the passages that would have to go, `CannotDo`, `Cancelled`, and
-    whatever the model raises.
-    """
-    require(model, "generate")
-    prompt = build_prompt(question, passages, prompting, numbers=numbers)
-    answer = model.generate(prompt, decoding, on_text, watch)
-    return prompt, annotate(answer, max(prompt.numbers, default=0), prompting.citations)
-
 
 # Do the passages answer the question? Asked inside the answering prompt, small writers refuse what they could answer;
 # asked apart, their doubt is a probability and the answer stays.
@@ -79,29 +57,23 @@ class Written:
 
 
 class Write(Protocol):
-    """Write an answer to a question from passages; `on_text` gets the text so far."""
+    """Write an answer to a question from passages; the watch hears the text so far."""
 
-    def __call__(
-        self, question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
-    ) -> Written:
+    def __call__(self, question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
         """Return the answer and what made it."""
         ...
 
 
 def quoting(embedder: Embedder, settings: Reader) -> Write:
     """The quoting reader as a `Write`."""
-    reader = QuotingReader(embedder, settings)
-    stamp = Stamp(
-        model=reader.name, revision=embedder.name, settings={"reader": settings.to_dict()}, versions=package_versions()
-    )
+    used = {"reader": settings.to_dict()}
+    stamp = Stamp(model=READER, revision=embedder.name, settings=used, versions=package_versions())
 
-    def write(
-        question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
-    ) -> Written:
-        reading = reader.reading(question, passages)
-        if on_text is not None:
-            for _, end in reading.answer.sentences:
-                on_text(reading.answer.text[:end])
+    def write(question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
+        reading = read(question, passages, embedder, settings)
+        tell = (watch or Watch()).text
+        for _, end in reading.answer.sentences:
+            tell(reading.answer.text[:end])
         return Written(answer=reading.answer, stamp=stamp, reading=reading)
 
     return write
@@ -121,12 +93,10 @@ def refusing(write: Write, model: LanguageModel, embedder: Embedder, how: Prompt
     The probability goes into the stamp's settings as `answerable`.
     """
 
-    def written(
-        question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
-    ) -> Written:
+    def written(question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
         likely = answered(model, embedder, question, passages, watch)
         if likely >= threshold:
-            done = write(question, passages, on_text, watch)
+            done = write(question, passages, watch)
         else:
             prompt = build_prompt(question, passages, how)
             answer = annotate(model.encode_answer(REFUSAL), len(passages), how.citations)
@@ -141,16 +111,18 @@ def prompting(model: Writer, how: Prompting, decoding: Decoding, numbered: Seque
 
     With `numbered` it writes answers to compare: each of these passages keeps its number when another is left out, one
     that is not among them (a placebo) gets the next free number, and decoding is greedy, so that a difference does not
-    come from sampling. Without it passages are numbered as they are given.
+    come from sampling. Without it passages are numbered as they are given. Writing raises `PromptTooLong` with the
+    count and the passages that would have to go, `CannotDo`, `Cancelled`, and whatever the model raises.
     """
     known = {passage.id: number for number, passage in enumerate(numbered, start=1)}
     decoding = changed(decoding, temperature=0.0) if known else decoding
 
-    def write(
-        question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
-    ) -> Written:
+    def write(question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
+        require(model, "generate")
         numbers = [known.get(passage.id, len(known) + 1) for passage in passages] if known else ()
-        prompt, answer = answer_with(model, question, passages, how, decoding, on_text, watch, numbers=numbers)
+        prompt = build_prompt(question, passages, how, numbers=numbers)
+        answer = model.generate(prompt, decoding, watch.text if watch else None, watch)
+        answer = annotate(answer, max(prompt.numbers, default=0), how.citations)
         return Written(answer=answer, stamp=stamp_of(model, how, decoding), prompt=prompt)
 
     return write

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from engine.cases.review import Mark
 from engine.core.values import Answer, Case, Passage
 
+T = TypeVar("T")
 RunKind = Literal["text", "strong", "cite", "invalid", "mark", "label", "old", "new"]
 
 
@@ -198,16 +199,28 @@ def _citation(number: int, valid: bool, passages: tuple[Passage, ...]) -> TextRu
     return TextRun(f"[{number}]", "cite", link=f"passage-{number}", note=passage.label)
 
 
+def cut(text: str, spans: Iterable[tuple[int, int, T]]) -> Iterator[tuple[str, T | None]]:
+    """The text as pieces, each with the value of its (start, end, value) span, None between.
+
+    The spans come in order; what two of them share belongs to the first.
+
+    >>> list(cut("Ice melts.", [(0, 3, 1.5), (2, 9, 2.0)]))
+    [('Ice', 1.5), (' melts', 2.0), ('.', None)]
+    """
+    position = 0
+    for start, end, value in (*spans, (len(text), len(text), None)):
+        start = max(start, position)
+        if text[position:start]:
+            yield text[position:start], None
+        if text[start:end]:
+            yield text[start:end], value
+        position = max(start, end)
+
+
 def marked_runs(text: str, spans: Iterable[tuple[int, int]]) -> tuple[TextRun, ...]:
     """Text with the quoted stretches marked; stretches that overlap are drawn as one."""
-    runs, position = [], 0
-    for start, end in sorted(spans):
-        start, end = max(start, position), min(end, len(text))
-        if end <= start:
-            continue
-        runs += [TextRun(text[position:start]), TextRun(text[start:end], "mark")]
-        position = end
-    return tuple(run for run in (*runs, TextRun(text[position:])) if run.text)
+    quoted = cut(text, ((start, end, True) for start, end in sorted(spans)))
+    return tuple(TextRun(words, "mark" if marked else "text") for words, marked in quoted)
 
 
 def decided_by(mark: Mark | None) -> str:

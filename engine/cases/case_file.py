@@ -4,13 +4,12 @@
 
 Canonical JSON (core/canonical.py) and a line break at the end, so that many of them are a JSONL file. Reading checks
 the shape, the hashes, the offsets and the chain of the history, and names the JSON path of what does not fit. The
-shape is published as a JSON Schema: `docs/case-file.schema.json`.
+shape is published as a JSON Schema: `docs/case-file.schema.json`, which `bench.case_file_schema` writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from inspect import cleandoc
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Literal
 
@@ -38,11 +37,9 @@ STEPS: tuple[Callable[[Json], Json], ...] = (envelope,)
 def migrated(data: Json) -> Json:
     """A file of any schema up to this one, as this one; raise `CaseFileError` for a newer or unknown one."""
     bare = "format" not in data and "question" in data
-    version = data.get("schema", 1)
     if not bare and data.get("format") != "groundwork-case":
         raise CaseFileError("This is not a case file: $.format is not groundwork-case. Choose its layout.")
-    if bare:
-        version = 1
+    version = 1 if bare else data.get("schema", 1)
     newest = len(STEPS) + 1
     if not isinstance(version, int) or not 1 <= version <= newest:
         raise CaseFileError(
@@ -54,7 +51,6 @@ def migrated(data: Json) -> Json:
     return data
 
 
-SCHEMA = 2
 LARGEST = 64 * 2**20  # bytes of one case file
 
 
@@ -93,34 +89,12 @@ def read_case_file(data: bytes | str) -> CaseFile:
     try:
         file = converted(migrated(raw), CaseFile)
     except msgspec.ValidationError as error:
-        raise CaseFileError(f"The case file is not valid: {_told(error)}. Nothing was imported.") from error
+        said = str(error) if "`$" in str(error) else f"{error} - at `$`"
+        raise CaseFileError(f"The case file is not valid: {said}. Nothing was imported.") from error
     problems = (_hash_problems(file), _offset_problems(file.case), _stamp_problems(file.case), _history_problems(file))
     for path, problem in chain(*problems):
         raise CaseFileError(f"The case file is inconsistent at {path}: {problem}. Nothing was imported.")
     return file
-
-
-def json_schema(results: Mapping[str, type[Value]]) -> Json:
-    """The JSON Schema of the case file; `results` are the shapes of analyses by their kind, which is their tag."""
-    shapes = (CaseFile, *dict.fromkeys(results.values()))
-    placed, named = msgspec.json.schema_components(shapes, ref_template="#/$defs/{name}")
-    of = dict(zip(shapes, placed, strict=True))
-    described = msgspec.json.schema_components((CaseFile,))[1]
-    for name in named.keys() - described.keys():
-        named[name].pop("description", None)  # what a result means stands in docs/methods
-    for shape in named.values():
-        if "description" in shape:
-            shape["description"] = cleandoc(shape["description"])  # Python 3.13 dedents docstrings, 3.11 does not
-    named["Analysis"]["allOf"] = [
-        {"if": {"properties": {"kind": {"const": kind}}}, "then": {"properties": {"result": of[result]}}}
-        for kind, result in results.items()
-    ]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"Groundwork case file, schema {SCHEMA}",
-        **of[CaseFile],
-        "$defs": named,
-    }
 
 
 def _decoded(data: bytes | str) -> Json:
@@ -133,11 +107,6 @@ def _decoded(data: bytes | str) -> Json:
     if not isinstance(raw, dict):
         raise CaseFileError("This is not a case file: it is not a JSON object. Export the case again.")
     return raw
-
-
-def _told(error: msgspec.ValidationError) -> str:
-    text = str(error)
-    return text if "`$" in text else f"{text} - at `$`"
 
 
 def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:

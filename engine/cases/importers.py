@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from engine.answer.citations import annotate, find_citations
+from engine.answer.citations import Style, annotate, find_citations
 from engine.answer.context import check_question
 from engine.cases.case_file import read_case_file
 from engine.cases.review import Mark
@@ -24,7 +24,6 @@ from engine.core.values import Analysis, Answer, AuditRecord, Case, Json, Stamp,
 # Our own records.
 
 IMPORTED = "imported"  # the writer of an answer whose record names none
-Style = Literal["garage", "alce"]
 
 
 class SpanLabel(Value, frozen=True):
@@ -77,8 +76,7 @@ def style_of(answer: str) -> Style:
     >>> style_of("Ice melts [1][2].")
     'alce'
     """
-    counts = {style: len(find_citations(answer, 0, style)) for style in ("garage", "alce")}
-    return "alce" if counts["alce"] > counts["garage"] else "garage"
+    return "alce" if len(find_citations(answer, 0, "alce")) > len(find_citations(answer, 0, "garage")) else "garage"
 
 
 # ALCE (Gao et al. 2023): a result file is {"args", "data": [...]}, a data file the bare list. As in ALCE's own

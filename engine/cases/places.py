@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from engine.cases.review import SENTENCE, Mark, MarkDraft, Review
@@ -130,12 +131,9 @@ def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
 
 def _record(analysis: Analysis) -> AreRecord | None:
     """The check of an answer that an analysis holds, if it is one that can be read."""
-    if analysis.kind != "facts":
-        return None
-    try:
-        return AreRecord.from_dict(analysis.result)
-    except RecordError:
-        return None
+    with suppress(RecordError):
+        return AreRecord.from_dict(analysis.result) if analysis.kind == "facts" else None
+    return None
 
 
 def _walk(value: Any, path: str) -> Iterator[MarkTarget]:

@@ -15,10 +15,6 @@ Sort = Literal["updated", "created", "question", "model", "corpus", "status"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
 MOST_WORDS = 50  # of a search; more would be too large a statement
 SHOWN = 400  # characters of an answer that a line of the library holds
-COLUMNS = (
-    f"id, title, question, substr(answer, 1, {SHOWN}) AS answer, corpus, model, origin, parent, created, updated,"
-    " tags, status, reviewer"
-)
 
 
 class CaseRow(Value, frozen=True):
@@ -37,6 +33,9 @@ class CaseRow(Value, frozen=True):
     parent: str | None = None
     status: str = "open"
     reviewer: str = ""
+
+
+COLUMNS = ", ".join(CaseRow.__struct_fields__).replace("answer", f"substr(answer, 1, {SHOWN}) AS answer")
 
 
 class Query(Value, frozen=True):
@@ -59,30 +58,25 @@ class Query(Value, frozen=True):
     deleted: bool = False
 
 
+FILTERS = {
+    "status": "status = :status",
+    "model": "model = :model",
+    "corpus": "corpus = :corpus",
+    "tag": "instr(tags, char(10) || :tag || char(10)) > 0",
+    "since": "updated >= :since",
+    # The character after every digit and sign of a time: a whole day, hour or second is included.
+    "until": "updated < :until || '~'",
+}
+
+
 def where(query: Query) -> tuple[str, dict[str, str]]:
     """The condition of a query and its parameters."""
-    terms = [f"deleted IS {'NOT ' if query.deleted else ''}NULL"]
-    values: dict[str, str] = {}
-    for number, word in enumerate(query.text.split()[:MOST_WORDS]):
-        terms.append(f"instr(haystack, :word{number}) > 0")
-        values[f"word{number}"] = word.casefold()
-    for column in ("status", "model", "corpus"):
-        wanted = getattr(query, column)
-        if wanted is not None:
-            terms.append(f"{column} = :{column}")
-            values[column] = wanted
-    if query.tag is not None:
-        terms.append("instr(tags, char(10) || :tag || char(10)) > 0")
-        values["tag"] = query.tag
-    if query.since is not None:
-        terms.append("updated >= :since")
-        values["since"] = query.since
-    if query.until is not None:
-        terms.append("updated < :until")
-        # The character after every digit and sign of a time: a whole day, hour or second is included.
-        values["until"] = query.until + "~"
+    words = {f"word{n}": word.casefold() for n, word in enumerate(query.text.split()[:MOST_WORDS])}
+    values = {name: value for name in FILTERS if (value := getattr(query, name)) is not None}
+    terms = [f"deleted IS {'NOT ' if query.deleted else ''}NULL", *(f"instr(haystack, :{name}) > 0" for name in words)]
     # Half of a surrogate pair, which a command line can hold, is in no case.
-    return " AND ".join(terms), {name: value.encode("utf-8", "replace").decode() for name, value in values.items()}
+    given = {name: value.encode("utf-8", "replace").decode() for name, value in (words | values).items()}
+    return " AND ".join((*terms, *(FILTERS[name] for name in values))), given
 
 
 def select(query: Query) -> tuple[str, dict[str, str | int]]:
@@ -98,8 +92,6 @@ def select(query: Query) -> tuple[str, dict[str, str | int]]:
         ordered = column
     direction = "ASC" if query.ascending else "DESC"
     last = "rowid DESC" if column == "updated" else "updated DESC, rowid DESC"
-    statement = (
-        f"SELECT {COLUMNS} FROM cases WHERE {condition} ORDER BY {ordered} {direction}, {last}"
-        " LIMIT :limit OFFSET :offset"
-    )
+    order = f"ORDER BY {ordered} {direction}, {last} LIMIT :limit OFFSET :offset"
+    statement = f"SELECT {COLUMNS} FROM cases WHERE {condition} {order}"
     return statement, {**values, "limit": query.limit, "offset": query.offset}

@@ -101,7 +101,7 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
     names = _listed(methods, {*METHODS, *(method.name for method in registry.methods())})
-    lines, _ = list(file), bench.scorer(model)  # a model that is none is told now
+    lines, _ = list(file), bench.tools.scorer(model)  # a model that is none is told now
     pool = bench.collection(corpus).snapshot().passages if corpus else _passages_in(lines)
     context = dataclasses.replace(bench.context(progress()), pool=pool)
 
@@ -139,7 +139,7 @@ def faithfulness_command(file: TextIO, methods: str, model: str, bench: Workbenc
     """
     names = _listed(methods, RANKED)
     options = Rankings(model=model, methods=tuple(NAMES.get(name, name) for name in names))
-    context, _ = bench.context(progress()), bench.scorer(model)  # a model that is none is told now
+    context, _ = bench.context(progress()), bench.tools.scorer(model)  # a model that is none is told now
     found: dict[str, list[float]] = {name: [] for name in names}
 
     def work(record: AuditRecord) -> list[Record]:

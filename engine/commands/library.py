@@ -14,7 +14,7 @@ from engine.cases.case_file import write_case_file
 from engine.cases.importers import LAYOUTS, Layout, read_cases
 from engine.cases.query import SORTS, Query
 from engine.cases.review import STATUSES, Mark, signing_key
-from engine.cases.store import CaseStore, new_case_id
+from engine.cases.store import new_case_id
 from engine.commands.shared import Record, each, emit, workbench
 from engine.core.errors import StorageError
 from engine.core.values import Case
@@ -22,11 +22,6 @@ from engine.report import html_report, markdown_report
 
 case_argument = click.argument("case")
 cases_argument = click.argument("cases", nargs=-1, metavar="CASE...")
-
-
-def library() -> CaseStore:
-    """The library of the data folder."""
-    return workbench().cases
 
 
 @click.command()
@@ -46,7 +41,7 @@ def cases(search: str, **options: Any) -> None:
 
     Example: python -m engine cases recrystallized --status open --sort created
     """
-    for row in library().rows(Query(text=search, **options)):
+    for row in workbench().cases.rows(Query(text=search, **options)):
         emit(row.to_dict())
 
 
@@ -60,7 +55,7 @@ def report(case: str, html: Path | None, markdown: Path | None, as_json: Path | 
 
     Example: python -m engine report 3f9c0a417b2e --html answer.html
     """
-    found, history = library().load_whole(case)
+    found, history = workbench().cases.load_whole(case)
     key = signing_key()
     if html is None and markdown is None and as_json is None:
         raise click.UsageError("Give a file: --html OUT, --md OUT or --json OUT.")
@@ -93,7 +88,7 @@ def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> No
 
     Example: python -m engine export 3f9c0a417b2e > case.json
     """
-    store = library()
+    store = workbench().cases
     ids = list(cases)
     if matching is not None or everything:
         ids += [row.id for row in store.rows(Query(text=matching or "", limit=1_000_000))]
@@ -124,7 +119,7 @@ def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, rep
 
     Example: python -m engine import case.json
     """
-    store = library()
+    store = workbench().cases
 
     def put(identity: str, found: tuple[Case, tuple[Mark, ...]]) -> list[Record]:
         case, history = found
@@ -144,7 +139,7 @@ def delete(cases: tuple[str, ...]) -> None:
 
     Example: python -m engine delete 3f9c0a417b2e
     """
-    store = library()
+    store = workbench().cases
     each(_once(cases), lambda case_id, case: [{"deleted": store.delete(case_id).id}])
 
 
@@ -155,7 +150,7 @@ def restore(cases: tuple[str, ...]) -> None:
 
     Example: python -m engine restore 3f9c0a417b2e
     """
-    store = library()
+    store = workbench().cases
     each(_once(cases), lambda case_id, case: [{"restored": store.restore(case_id).id}])
 
 

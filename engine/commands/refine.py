@@ -57,7 +57,7 @@ def refine(file: TextIO, variants: str, gate: Gate, model: str, scorer: str | No
     names, lines = chosen(variants), list(file)
     bench.tools.generator(model)  # a model that is none is told now
     if scorer:
-        bench.scorer(scorer)
+        bench.tools.scorer(scorer)
     options = RefinementOptions(model=model, variants=names, gate=gate, scorer=scorer or "", verifier="")
     context = replace_context(bench.context(progress()), cases=None)
 

@@ -11,7 +11,7 @@ import click
 
 from engine.cases.case_file import read_case_file
 from engine.cases.review import STATUSES, MarkDraft, check_chain, review_of, signing_key
-from engine.commands.library import case_argument, library
+from engine.commands.library import case_argument
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases, side
@@ -36,7 +36,7 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
 
     Example: python -m engine review 3f9c0a417b2e --note "Checked against the standard." --on passage:3
     """
-    store, author = library(), reviewer or getpass.getuser()
+    store, author = workbench().cases, reviewer or getpass.getuser()
     if new_version:
         emit({"case": store.new_version(case, author).id, "parent": case})
         return
@@ -81,7 +81,7 @@ def replay(case: str) -> None:
     Example: python -m engine replay 3f9c0a417b2e
     """
     path = Path(case)
-    found = read_case_file(path.read_bytes()).case if path.is_file() else library().load(case)
+    found = read_case_file(path.read_bytes()).case if path.is_file() else workbench().cases.load(case)
     result = run_replay(found, progress())
     for number in result.numbers:
         emit(number.to_dict())

@@ -18,7 +18,7 @@ from engine.answer.citations import without_markers
 from engine.answer.write import Write, Written
 from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
-from engine.core.progress import OnText, Watch
+from engine.core.progress import Watch
 from engine.core.values import Answer, Attribution, Details, Passage, Value
 from engine.models.protocols import Embedder
 
@@ -26,13 +26,11 @@ Answering = Callable[[str, Sequence[Passage]], Answer]
 """(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
 
 
-def answering(
-    write: Write, watch: Watch | None = None, on_text: OnText | None = None, kept: list[Written] | None = None
-) -> Answering:
+def answering(write: Write, watch: Watch | None = None, kept: list[Written] | None = None) -> Answering:
     """A `Write` that gives the answer alone; what it wrote is added to `kept`."""
 
     def answer(question: str, passages: Sequence[Passage]) -> Answer:
-        written = write(question, passages, on_text, watch)
+        written = write(question, passages, watch)
         if kept is not None:
             kept.append(written)
         return written.answer

@@ -111,7 +111,6 @@ def banners(case: Case) -> tuple[Block, ...]:
 
 
 def _status(review: Review) -> str:
-    """The status and who set it."""
     return f"{review.status} by {review.reviewer}, {when(review.time)}" if review.reviewer else review.status
 
 

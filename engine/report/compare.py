@@ -22,9 +22,8 @@ from engine.cases.store import CaseStore
 from engine.cases.words import DiffWord, word_diff
 from engine.core.errors import CaseError
 from engine.core.metrics import ENTAILED
-from engine.core.values import Analysis, Attribution, Case, Passage, Stamp, Value, inputs_hash
+from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
 from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
-from engine.methods.refinement.values import Variant
 
 # What differs between any two runs and says nothing about how they were made.
 NOT_SETTINGS = ("created", "inputs")
@@ -164,24 +163,18 @@ def _cited(case: Case, number: int | None) -> int:
 
 
 def shared_scales(case: Case) -> dict[str, dict[int, float]]:
-    """For each method the whole answer's score of each passage, as a share of the largest absolute score."""
+    """For each method the score of each passage for the first span, as a share in [-1, 1] of the largest absolute one.
+
+    Each passage of a group has the group's score.
+    """
     found: dict[str, dict[int, float]] = {}
-    for analysis in case.analyses:
-        attribution = attribution_of(analysis)
-        if attribution is not None:
-            found.setdefault(attribution.method, scaled(attribution))
+    for attribution in filter(None, map(attribution_of, case.analyses)):
+        scores = attribution.scores[0] if attribution.scores else ()
+        largest = max(map(abs, scores), default=0.0) or 1.0
+        groups = zip(attribution.sources, scores, strict=True)
+        shares = {number: score / largest for numbers, score in groups for number in numbers}
+        found.setdefault(attribution.method, shares)
     return found
-
-
-def scaled(attribution: Attribution) -> dict[int, float]:
-    """Passage number to share in [-1, 1] for the first span; each passage of a group has the group's score."""
-    scores = attribution.scores[0] if attribution.scores else ()
-    largest = max((abs(score) for score in scores), default=0.0) or 1.0
-    return {
-        number: score / largest
-        for numbers, score in zip(attribution.sources, scores, strict=True)
-        for number in numbers
-    }
 
 
 def verdict_changes(left: Case, right: Case, left_review: Review, right_review: Review) -> tuple[Difference, ...]:
@@ -228,7 +221,9 @@ def variant_case(case: Case, name: str) -> Case:
     if report is None or variant is None or variant.answer is None:
         known = ", ".join(conditions(case)) or "none; run them on the Refinement page"
         raise CaseError(f"The case {case.id!r} has no answer of condition {name!r}. Available: {known}.")
-    stamp = report.refinement.stamp
+    stamp, trigger = report.refinement.stamp, variant.trigger
+    second = "no rule" if trigger is None else trigger.sentence
+    condition = {"name": name, "outcome": variant.outcome, "second pass": second}
     answered = inputs_hash(case.question, case.passages, variant.answer.text)
     about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINED.name)
     return replace(
@@ -238,17 +233,10 @@ def variant_case(case: Case, name: str) -> Case:
         answer=variant.answer,
         prompt=variant.turns[-1].prompt if variant.turns else case.prompt,
         stamp=replace(
-            stamp,
-            inputs=inputs_hash(case.question, case.passages),
-            settings={**stamp.settings, "condition": _condition(name, variant)},
+            stamp, inputs=inputs_hash(case.question, case.passages), settings={**stamp.settings, "condition": condition}
         ),
         analyses=(*about, *_figures(case, report, name, answered)),
     )
-
-
-def _condition(name: str, variant: Variant) -> dict[str, object]:
-    trigger = variant.trigger
-    return {"name": name, "outcome": variant.outcome, "second pass": "no rule" if trigger is None else trigger.sentence}
 
 
 def _figures(case: Case, report: RefinementReport, name: str, answered: str) -> tuple[Analysis, ...]:

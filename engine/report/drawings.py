@@ -12,7 +12,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from engine.analyses.facts import tracked_runs
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.token_map import TokenMap
 from engine.answer.citations import without_markers
+from engine.cases.blocks import cut
 from engine.cases.markup import escape, quoted, tag, visible
 from engine.cases.places import numbered, revision
 from engine.cases.review import Review
@@ -133,7 +134,7 @@ def drawn_map(case: Case, found: TokenMap, sentence: int | None = None) -> Drawi
         f"{found.method.capitalize()} of the {found.target.replace('_', '-')} of {what}, by {found.model}: share of the"
         f" sum of |relevance| per word. The colour scales with the root of the share and is full from {end:.2%} on."
     )
-    return Drawing(name=f"{case.id}_token_map", caption=_caption(case, said), parts=tuple(parts))
+    return _drawing(case, "token_map", said, parts)
 
 
 def drawn_occlusion(case: Case, found: Attribution) -> Drawing:
@@ -155,9 +156,7 @@ def drawn_occlusion(case: Case, found: Attribution) -> Drawing:
         f"{found.method.capitalize()} by {found.model}, in {found.unit}; columns are passages. Positive: the source"
         f" makes the answer more likely. {f'Floors: {floors}.' if floors else ''}"
     )
-    return Drawing(
-        name=f"{case.id}_occlusion", caption=_caption(case, said), parts=(Grid(heads=heads, rows=tuple(rows)),)
-    )
+    return _drawing(case, "occlusion", said, [Grid(heads=heads, rows=tuple(rows))])
 
 
 def drawn_use(case: Case, found: UsedSupports) -> Drawing:
@@ -180,7 +179,7 @@ def drawn_use(case: Case, found: UsedSupports) -> Drawing:
         f" {found.verifier}; it counts above one half. Teal: both; orange: used only; blue: supports only."
     )
     grids = grid("Use (nats)", "+z,.1f", lambda c: c.used), grid("Support", ".2f", lambda c: c.supports)
-    return Drawing(name=f"{case.id}_used_supports", caption=_caption(case, said), parts=grids)
+    return _drawing(case, "used_supports", said, grids)
 
 
 def drawn_faithfulness(case: Case, found: FaithfulnessReport) -> Drawing:
@@ -193,7 +192,7 @@ def drawn_faithfulness(case: Case, found: FaithfulnessReport) -> Drawing:
         f" under LeRF minus area under MoRF, in [-1, 1]; of {random.n} random rankings of tokens {random.mean:+z.3f}"
         f" ({random.low:+z.3f} to {random.high:+z.3f})."
     )
-    return Drawing(name=f"{case.id}_faithfulness", caption=_caption(case, said), parts=tuple(plots))
+    return _drawing(case, "faithfulness", said, plots)
 
 
 def _curves(curve: Curves, what: str) -> Plot:
@@ -216,12 +215,10 @@ def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
             Span(text=f"{name} {found.stand}", colour=STAND[found.stand], depth=0.6, value=found.probability)
         )
         by_clause[fact.clause].append(Span(text=f"{found.text}.{quote}{by}{sure}\n"))
-    parts = tuple(
-        Paragraph(title=" ".join(record.decomposition.clauses[n].text.split()), spans=tuple(spans))
-        for n, spans in by_clause.items()
-    )
+    clauses = record.decomposition.clauses
+    parts = (Paragraph(title=" ".join(clauses[n].text.split()), spans=tuple(own)) for n, own in by_clause.items())
     said = f"Atomic facts of the answer, split by {record.decomposer}, verdicts by {record.verifier}."
-    return Drawing(name=f"{case.id}_facts", caption=_caption(case, said), parts=parts)
+    return _drawing(case, "facts", said, parts)
 
 
 def drawn_changes(case: Case, record: AreRecord, review: Review) -> Drawing:
@@ -235,7 +232,7 @@ def drawn_changes(case: Case, record: AreRecord, review: Review) -> Drawing:
     runs = tracked_runs(record.checked, [e for e in edits if decided.get(e.id) != "rejected"], decided)
     spans = tuple(replace(drawn[run.kind], text=run.text) for run in runs if run.kind in drawn)
     said = "The answer with its edits. Struck: taken out. Underlined: put in."
-    return Drawing(name=f"{case.id}_changes", caption=_caption(case, said), parts=(Paragraph(title="", spans=spans),))
+    return _drawing(case, "changes", said, [Paragraph(title="", spans=spans)])
 
 
 def drawn_steps(case: Case, run: Solution) -> Drawing:
@@ -247,7 +244,7 @@ def drawn_steps(case: Case, run: Solution) -> Drawing:
     if any(step.search for step in run.steps):
         limit = "no T" if run.threshold is None else f"under T = {run.threshold:.2f}"
         said += f" Numbers: cosine of search text and passage, by {run.embedder}. Teal: kept. Grey: dropped ({limit})."
-    return Drawing(name=f"{case.id}_steps_{run.method}", caption=_caption(case, said), parts=tuple(parts))
+    return _drawing(case, f"steps_{run.method}", said, parts)
 
 
 def _step(step: ReasonStep) -> Paragraph:
@@ -274,20 +271,15 @@ def drawn_signals(case: Case, found: Refinement) -> Drawing:
         _signal("S2: gain from the passages, nats per token (grounded: high)", signals.s2, *s2_ends(signals)),
         _signal("S3: content words found in a passage (grounded: high)", signals.s3, 0.0, 1.0, cut),
     )
-    parts: tuple[Paragraph | Grid, ...] = (
-        Grid(heads=("Signal", "Value", "Lowest", "Highest", "Threshold"), rows=rows),
-    )
+    parts: list[Paragraph | Grid] = [Grid(heads=("Signal", "Value", "Lowest", "Highest", "Threshold"), rows=rows)]
     if found.baseline is not None and signals.words:
-        parts = (
-            *parts,
-            Paragraph(title="Content words of A", spans=_content_words(found.baseline.text, signals.words)),
-        )
+        parts.append(Paragraph(title="Content words of A", spans=_content_words(found.baseline.text, signals.words)))
     said = (
         f"Signals of the answer A by {found.stamp.model}, scored by {found.scorer or found.stamp.model}. The tint of a"
         " value is deeper the nearer it is to the grounded end of its scale. Words of A in teal are in a passage, words"
         " in orange in none. D starts a second pass below the threshold."
     )
-    return Drawing(name=f"{case.id}_signals", caption=_caption(case, said), parts=parts)
+    return _drawing(case, "signals", said, parts)
 
 
 def _signal(
@@ -309,17 +301,21 @@ def s2_ends(signals: Signals) -> tuple[float, float]:
 
 def _content_words(text: str, words: Sequence[Word]) -> tuple[Span, ...]:
     """The text cut at its content words, which are tinted by whether a passage has them."""
-    spans, position = [], 0
-    for word in words:
-        spans.append(Span(text=without_markers(text[position : word.start])))
-        spans.append(Span(text=text[word.start : word.end], colour=SIZE if word.found else POSITIVE, depth=0.5))
-        position = word.end
-    return tuple(span for span in (*spans, Span(text=without_markers(text[position:]))) if span.text.strip())
+    pieces = cut(text, ((word.start, word.end, word.found) for word in words))
+    spans = (
+        Span(text=without_markers(piece))
+        if found is None
+        else Span(text=piece, colour=SIZE if found else POSITIVE, depth=0.5)
+        for piece, found in pieces
+    )
+    return tuple(span for span in spans if span.text.strip())
 
 
-def _caption(case: Case, said: str) -> str:
+def _drawing(case: Case, name: str, said: str, parts: Iterable[Paragraph | Grid | Plot]) -> Drawing:
+    """The figure with `said`, the question and the case's hash as its caption."""
     hashed = f"Case {case.id}, content hash {content_hash(case)[:16]}."
-    return f"{' '.join(said.split())} Question: “{case.question}” {hashed}"
+    caption = f"{' '.join(said.split())} Question: “{case.question}” {hashed}"
+    return Drawing(name=f"{case.id}_{name}", caption=caption, parts=tuple(parts))
 
 
 def _words(found: TokenMap, case: Case, place: int) -> list[tuple[list[int], str]]:
@@ -543,14 +539,8 @@ def _mixed(span: Span) -> str:
 
 
 _LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
 }

@@ -180,7 +180,9 @@ def test_search_and_re_ranking_change_what_is_found(bridges: Collection, folders
     def found(values: Values) -> Any:
         how = settings_of(values).retrieval
         context = find_context(QUESTION, bridges, load_reranker(how.reranker), how)
-        return [hit.passage.id for hit in context.hits], [[p.id for p in kept.passages] for kept in context.kept]
+        return [hit.passage.id for hit in context.hits], [
+            [p.id for p in kept.passages] for kept in context.sets[: how.keep]
+        ]
 
     def re_ranked(values: Values) -> Any:
         return run("search", QUESTION, "--corpus", "bridges", "-k", "1", "--rerank", settings=dict(values))

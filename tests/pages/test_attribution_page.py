@@ -462,6 +462,6 @@ def test_an_unticked_passage_is_left_out_and_the_answer_written_again(app, case,
 
 def test_a_prompt_that_is_too_long_to_score_still_gives_the_new_answer(case):
     long = tuple(replace(p, text=p.text * 40) for p in case.passages)
-    write = lambda question, passages, on_text, watch: Written(answer=Answer(text="Green."), stamp=Stamp(model="w"))  # noqa: E731
+    write = lambda question, passages, watch: Written(answer=Answer(text="Green."), stamp=Stamp(model="w"))  # noqa: E731
     found = removal(replace(case, passages=long, prompt=None), [1], write, tiny_model("llama"), Settings())
     assert found.answer.text == "Green." and found.drop is None and "tokens" in found.why

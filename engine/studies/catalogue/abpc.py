@@ -141,7 +141,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """Write an answer, rank the tokens of its passages by every method, remove them in that order."""
     settings, scorer = tools.settings(unit.seed), tools.scorer
     with metered(scorer) as meter:
-        written = tools.write(unit.seed)(example.question, example.passages, None, watch)
+        written = tools.write(unit.seed)(example.question, example.passages, watch)
         case = case_of(example, example.passages, written)
         context = RunContext(settings, Loaders(writer=lambda name: scorer), watch)
         rankings = Rankings(model=scorer.name, methods=(*METHODS, *extra(tools.config)))

@@ -52,7 +52,7 @@ COLUMNS = Column.row(
 def given_answer(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Written, tuple[Passage, ...]]:
     """The answer to be checked and its passages: the example's own, else one written without passages (section 5.1)."""
     if not example.answer:
-        return tools.write(unit.seed)(example.question, (), None, watch), ()
+        return tools.write(unit.seed)(example.question, (), watch), ()
     answer = annotate(Answer(text=example.answer), len(example.passages), style_of(example.answer))
     stamp = Stamp(model=example.writer or example.source or "imported", versions=package_versions())
     return Written(answer=answer, stamp=stamp), example.passages

@@ -161,8 +161,7 @@ def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tupl
     made = attr_rag_run(
         replace(unanswered, chunk_sets=context.sets),
         collection.snapshot().passages,
-        tools.write(unit.seed),
-        lambda passages: tools.write(unit.seed, passages),
+        lambda numbered: tools.write(unit.seed, numbered),
         embedder=tools.embedder,
         settings=settings.selection,
         seed=unit.seed,

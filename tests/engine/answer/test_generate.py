@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.answer.prompt import REFUSAL, build_prompt, stamp_of
-from engine.answer.write import answer_with
+from engine.answer.write import prompting
 from engine.core.errors import CannotDo, PromptTooLong
+from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
 from engine.core.values import Segment
 from engine.models.protocols import Can
@@ -16,10 +17,16 @@ from tests.tiny import passages, tiny_model
 QUESTION = "Who built the bridge?"
 
 
+def written(writer, given, how=Prompting(), decoding=Decoding(), watch=None):
+    """The prompt that was sent and the answer."""
+    found = prompting(writer, how, decoding)(QUESTION, given, watch)
+    return found.prompt, found.answer
+
+
 def test_the_answer_is_annotated_and_the_prompt_is_what_was_sent():
     writer = ScriptedWriter(["Hanna Lind built it [cite_1]. It was repaired in 1931 [cite_2][cite_9]."])
     seen: list[str] = []
-    prompt, answer = answer_with(writer, QUESTION, passages(3), Prompting(), Decoding(), seen.append)
+    prompt, answer = written(writer, passages(3), watch=Watch(text=seen.append))
     assert writer.prompts == [prompt.text]
     assert prompt.numbers == (1, 2, 3) and prompt.segments[-1].kind == "question"
     assert [(c.number, c.valid) for c in answer.citations] == [(1, True), (2, True), (9, False)]
@@ -28,13 +35,13 @@ def test_the_answer_is_annotated_and_the_prompt_is_what_was_sent():
 
 def test_alce_style_is_asked_for_and_read():
     writer = ScriptedWriter(["Hanna Lind [1]."])
-    prompt, answer = answer_with(writer, QUESTION, passages(1), Prompting(citations="alce"), Decoding())
+    prompt, answer = written(writer, passages(1), Prompting(citations="alce"))
     assert "[1]" in prompt.segments[0].text and "cite_" not in prompt.text
     assert [c.number for c in answer.citations] == [1]
 
 
 def test_without_passages_the_question_is_asked_from_memory():
-    prompt, answer = answer_with(ScriptedWriter([REFUSAL]), QUESTION, (), Prompting(), Decoding())
+    prompt, answer = written(ScriptedWriter([REFUSAL]), ())
     assert prompt.numbers == () and prompt.segments[0].text.startswith("You answer questions from what you know")
     assert answer.refused
 
@@ -62,7 +69,7 @@ def test_as_many_worked_examples_as_the_settings_ask_for():
 
 def test_a_prompt_that_is_too_long_names_the_passages_to_leave_out():
     with pytest.raises(PromptTooLong, match="would fit without passages") as caught:
-        answer_with(tiny_model("llama"), QUESTION, passages(20), Prompting(), Decoding())
+        written(tiny_model("llama"), passages(20))
     assert caught.value.passages[-1] == 20
 
 
@@ -70,11 +77,11 @@ def test_a_model_that_cannot_write_says_so():
     writer = ScriptedWriter(["x"])
     writer.can = Can(generate=False, why_not="Choose another.")
     with pytest.raises(CannotDo, match=r"cannot write text\. Choose another\."):
-        answer_with(writer, QUESTION, (), Prompting(), Decoding())
+        written(writer, ())
 
 
 def test_a_tiny_model_answers_with_tokens_that_spell_the_text():
-    _, answer = answer_with(tiny_model("qwen3"), QUESTION, passages(2), Prompting(), Decoding(max_new_tokens=12))
+    _, answer = written(tiny_model("qwen3"), passages(2), decoding=Decoding(max_new_tokens=12))
     assert len(answer.tokens) == 12 and not answer.finished
     assert {i for t in answer.tokens for i in range(t.start, t.end)} == set(range(len(answer.text)))
 

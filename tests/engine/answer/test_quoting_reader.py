@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from engine.answer.citations import cited_sentences
-from engine.answer.quoting_reader import NEAR, NOTHING_CLOSE, QuotingReader, depth_of
+from engine.answer.quoting_reader import NEAR, NOTHING_CLOSE, Reading, depth_of, read
 from engine.answer.sentence_scores import WEIGHTS, answer_cue, score_sentences
 from engine.core.settings import Chunking, Reader
 from engine.core.values import Document, Passage
@@ -29,8 +31,8 @@ Old filtrates go into a bottle for waste.
 
 
 @pytest.fixture
-def reader() -> QuotingReader:
-    return QuotingReader(ScriptedEmbedder(dimensions=512), Reader(close_enough=0.3))
+def reader() -> Callable[..., Reading]:
+    return partial(read, embedder=ScriptedEmbedder(dimensions=512), settings=Reader(close_enough=0.3))
 
 
 def passages_of(*texts: str, words: int = 12) -> list[Passage]:
@@ -40,9 +42,9 @@ def passages_of(*texts: str, words: int = 12) -> list[Passage]:
     return [p for d in documents for p in cut(d, Chunking(words=words))]
 
 
-def test_a_short_question_gets_the_sentence_that_answers_it(reader: QuotingReader) -> None:
+def test_a_short_question_gets_the_sentence_that_answers_it(reader: Callable[..., Reading]) -> None:
     passages = passages_of("Gold shines. It is soft.", "Iron was first smelted in Anatolia. Iron is grey and hard.")
-    answer = reader.read("Where was iron first smelted?", passages)
+    answer = reader("Where was iron first smelted?", passages).answer
     assert answer.text.startswith("Iron was first smelted in Anatolia. [cite_2]")
     assert not answer.refused
 
@@ -51,10 +53,10 @@ def test_a_row_of_a_table_is_quoted_though_it_ends_without_a_mark() -> None:
     rows = load_bytes(b"name,role,languages\nAda Quill,teacher,Tamil\nJon Eek,guard,Danish\n", "staff.csv")
     page = load_bytes(b"# Pool\n\n| Day | Visitors |\n| --- | --- |\n| Tuesday | 187 |\n", "pool.md")
     passages = [p for document in (*rows, *page) for p in cut(document, Chunking(words=12))]
-    reader = QuotingReader(load_embedder())
-    answer = reader.read("Which languages does Ada Quill speak?", passages)
+    reader = partial(read, embedder=load_embedder())
+    answer = reader("Which languages does Ada Quill speak?", passages).answer
     assert answer.text.startswith("name: Ada Quill | role: teacher | languages: Tamil [cite_1]")
-    assert "Tuesday | 187" in reader.read("How many visitors came to the pool on Tuesday?", passages).text
+    assert "Tuesday | 187" in reader("How many visitors came to the pool on Tuesday?", passages).answer.text
 
 
 POLICY = b"""# Travel
@@ -101,7 +103,7 @@ pip install portal
 )
 def test_what_a_line_introduces_and_a_table_s_first_row_come_along(question: str, lines: list[str]) -> None:
     passages = [p for document in load_bytes(POLICY, "policy.md") for p in cut(document, Chunking())]
-    answer = QuotingReader(load_embedder()).read(question, passages)
+    answer = read(question, passages, load_embedder()).answer
     assert answer.text.splitlines() == lines
     assert [answer.text[start:end] for start, end in answer.sentences] == lines
     assert answer.sentences == cited_sentences(answer.text)  # as a check of the text alone will read it
@@ -110,16 +112,16 @@ def test_what_a_line_introduces_and_a_table_s_first_row_come_along(question: str
 def test_a_list_is_quoted_across_the_passages_that_it_is_cut_into() -> None:
     (document,) = load_bytes(POLICY, "policy.md")
     passages = cut(document, Chunking(words=12))[::-1]  # the order of citations is another
-    answer = QuotingReader(load_embedder()).read("Which rules apply to booking?", passages)
+    answer = read("Which rules apply to booking?", passages, load_embedder()).answer
     items = ["- Economy class is booked for flights under six hours.", "- Rail is preferred for journeys under 500 km."]
     said = [" ".join(line.split()[:-1]) for line in answer.text.splitlines()]
     assert said == ["The following rules apply to booking:", *items]
     assert len({citation.number for citation in answer.citations}) > 1
 
 
-def test_quotes_are_word_for_word_and_every_offset_fits(reader: QuotingReader) -> None:
+def test_quotes_are_word_for_word_and_every_offset_fits(reader: Callable[..., Reading]) -> None:
     passages = passages_of(PROCEDURE, "Gold shines. The crude gold product is weighed.")
-    answer = reader.read("How is the crude product dissolved and filtered?", passages)
+    answer = reader("How is the crude product dissolved and filtered?", passages).answer
     assert len(answer.sentences) == len(answer.quotes) == len(answer.citations) > 1
     for (start, end), citation, (index, number, first, last) in zip(
         answer.sentences, answer.citations, answer.quotes, strict=True
@@ -132,62 +134,62 @@ def test_quotes_are_word_for_word_and_every_offset_fits(reader: QuotingReader) -
     assert "\n" not in answer.text
 
 
-def quoted(reader: QuotingReader, question: str, passages: list[Passage]) -> list[str]:
-    return [passages[n - 1].text[s:e] for _, n, s, e in reader.read(question, passages).quotes]
+def quoted(reader: Callable[..., Reading], question: str, passages: list[Passage]) -> list[str]:
+    return [passages[n - 1].text[s:e] for _, n, s, e in reader(question, passages).answer.quotes]
 
 
-def test_an_explanation_is_the_section_in_order_without_its_heading(reader: QuotingReader) -> None:
+def test_an_explanation_is_the_section_in_order_without_its_heading(reader: Callable[..., Reading]) -> None:
     texts = quoted(reader, "How is the recrystallization of the product in boiling water done?", passages_of(PROCEDURE))
     assert texts[0] == "The crude product is dissolved in boiling water."
     assert texts[-1] == "The product crystals are chilled in ice."
     assert len(texts) == 4
 
 
-def test_without_headings_an_explanation_is_a_run_after_the_best_sentence(reader: QuotingReader) -> None:
+def test_without_headings_an_explanation_is_a_run_after_the_best_sentence(reader: Callable[..., Reading]) -> None:
     text = "Gold is soft. Iron rust forms in damp air. Rust of iron needs damp salt air. Tea is a drink. Tea is hot."
     texts = quoted(reader, "How does iron rust form in damp air?", passages_of(text, words=100))
     assert texts[:2] == ["Iron rust forms in damp air.", "Rust of iron needs damp salt air."]
     assert "Tea is hot." not in texts
 
 
-def test_numbered_steps_are_quoted_whole_and_in_order(reader: QuotingReader) -> None:
+def test_numbered_steps_are_quoted_whole_and_in_order(reader: Callable[..., Reading]) -> None:
     steps = [f"{i}. {verb} the flask." for i, verb in enumerate(("Weigh", "Fill", "Seal", "Shake", "Store"), start=1)]
     text = "Gold is soft. It shines.\n\nFlask procedure\n\n" + "\n".join(steps) + "\n"
     assert quoted(reader, "Explain all the steps of the flask procedure.", passages_of(text, words=100)) == steps
 
 
-def test_nothing_close_is_said(reader: QuotingReader) -> None:
-    reading = reader.reading("Who won the 1998 football final?", passages_of(PROCEDURE))
+def test_nothing_close_is_said(reader: Callable[..., Reading]) -> None:
+    reading = reader("Who won the 1998 football final?", passages_of(PROCEDURE))
     assert reading.answer.refused
     assert reading.answer.text == NOTHING_CLOSE
     assert reading.closeness < reading.threshold
     assert "nothing was quoted" in reading.rule
-    assert reader.read("anything", []).refused
-    assert reader.read("anything", passages_of("   \n")).refused
+    assert reader("anything", []).answer.refused
+    assert reader("anything", passages_of("   \n")).answer.refused
 
 
-def test_documents_come_in_the_order_of_their_best_sentence(reader: QuotingReader) -> None:
+def test_documents_come_in_the_order_of_their_best_sentence(reader: Callable[..., Reading]) -> None:
     passages = passages_of("Copper rusts green in air.", "Iron rusts red in damp air.")
-    several = QuotingReader(ScriptedEmbedder(dimensions=512), Reader(sentences=2, close_enough=0.0))
-    reading = several.reading("What rusts red in damp air?", passages)
+    several = partial(read, embedder=ScriptedEmbedder(dimensions=512), settings=Reader(sentences=2, close_enough=0.0))
+    reading = several("What rusts red in damp air?", passages)
     assert reading.answer.quotes[0][1] == 2
     if len(reading.answer.quotes) == 2:
         scores = [c.score for c in reading.candidates if c.chosen]
         assert max(scores) - min(scores) <= NEAR
 
 
-def test_the_same_passages_give_the_same_answer(reader: QuotingReader) -> None:
+def test_the_same_passages_give_the_same_answer(reader: Callable[..., Reading]) -> None:
     passages = passages_of(PROCEDURE, "Gold shines.")
-    assert reader.reading("How is it filtered?", passages) == reader.reading("How is it filtered?", passages)
+    assert reader("How is it filtered?", passages) == reader("How is it filtered?", passages)
 
 
-def test_the_order_of_documents_does_not_change_what_is_quoted(reader: QuotingReader) -> None:
+def test_the_order_of_documents_does_not_change_what_is_quoted(reader: Callable[..., Reading]) -> None:
     texts = ["Iron rusts in damp air.", "Gold is soft and shines.", "Glass is made from sand and soda."]
     question = "What is glass made from?"
-    first = reader.read(question, passages_of(*texts))
+    first = reader(question, passages_of(*texts)).answer
     shuffled = texts[:]
     random.Random(3).shuffle(shuffled)
-    second = reader.read(question, passages_of(*shuffled))
+    second = reader(question, passages_of(*shuffled)).answer
     assert first.text.split(" [")[0] == second.text.split(" [")[0]
 
 

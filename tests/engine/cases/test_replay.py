@@ -10,7 +10,7 @@ import pytest
 from engine.analyses.attribution import other_revision
 from engine.analyses.kind import Loaders, Outcome
 from engine.answer.context import consecutive_alignment
-from engine.answer.quoting_reader import QuotingReader
+from engine.answer.quoting_reader import read
 from engine.answer.write import quoting
 from engine.core.errors import Cancelled, ModelNotFound
 from engine.core.files import package_versions
@@ -56,7 +56,7 @@ def case() -> Case:
     hits = tuple(search(collection, QUESTION, Retrieval(k=3)))
     sets = rerank(QUESTION, consecutive_alignment(hits), BestSentence(EMBEDDER))
     passages = tuple(passage for chunk_set in sets for passage in chunk_set.passages)
-    reading = QuotingReader(EMBEDDER, Reader(close_enough=0.0)).reading(QUESTION, passages)
+    reading = read(QUESTION, passages, EMBEDDER, Reader(close_enough=0.0))
     stamp = Stamp(
         model="reader",
         revision=EMBEDDER.name,

@@ -118,7 +118,7 @@ def test_another_ranking_is_measured_only_where_the_first_is_not_above_random(be
     bench, case_id = bench.using(FEW), audited(bench)
     known, _ = reported(bench, case_id, GRADIENT)
     held = replace(known, curves=(replace(known.curves[0], abpc=abpc),))
-    model = bench.scorer("scorer")
+    model = bench.tools.scorer("scorer")
     prompt, answer, _ = subject(bench.cases.load(case_id), model, FEW)
     grown = last(measured(model, prompt, answer, FEW, methods=(GRADIENT,), otherwise=(GRADIENT, ATTENTION), known=held))
     assert tuple(curve.ranking for curve in grown.curves) == (GRADIENT, *also)

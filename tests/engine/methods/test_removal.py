@@ -25,7 +25,7 @@ def case():
     return Case(id="c", question="What colour is the kiln?", passages=given, answer=answer, stamp=Stamp(model="x"))
 
 
-def quote_all(question, passages, on_text=None, watch=None):
+def quote_all(question, passages, watch=None):
     """A writer that says every passage it is given, each with its number."""
     text = " ".join(f"{passage.text} [cite_{n}]" for n, passage in enumerate(passages, start=1))
     return Written(answer=annotate(Answer(text=text), len(passages)), stamp=Stamp(model="quote all"))

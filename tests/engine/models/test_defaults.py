@@ -151,11 +151,11 @@ def test_auto_means_the_defaults(scribe):
     choose_default("scores", "scribe")
     bench = Workbench(Settings().apply(["decoding.max_new_tokens=2"]))
     passages = AuditRecord(question="Why?", passages=("Ice melts.",), answer="").as_passages()
-    assert bench.scorer().name == bench.scorer("reader").name == "scribe"
-    assert bench.writer()("Why?", passages, None, Watch()).stamp.model == READER
+    assert bench.tools.scorer().name == bench.tools.scorer("reader").name == "scribe"
+    assert bench.writer()("Why?", passages, Watch()).stamp.model == READER
     choose_default("writes", "scribe")
-    assert bench.writer()("Why?", passages, None, Watch()).stamp.model == "scribe"
-    assert bench.writer(READER)("Why?", passages, None, Watch()).stamp.model == READER
+    assert bench.writer()("Why?", passages, Watch()).stamp.model == "scribe"
+    assert bench.writer(READER)("Why?", passages, Watch()).stamp.model == READER
     assert Loaders().generator().name == "scribe"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.answer.prompt import stamp_of
-from engine.answer.write import answer_with
+from engine.answer.write import prompting
 from engine.core.errors import BudgetSpent, Cancelled, CannotDo, ModelNotFound, PromptTooLong, ServerError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
@@ -174,7 +174,7 @@ def test_the_key_comes_from_the_environment_and_goes_nowhere_else(server, monkey
         server.model("key").generate(tiny_prompt(1), Decoding())
     monkeypatch.setenv("OPENAI_API_KEY", "right")
     model = server.model("key")
-    _, answer = answer_with(model, "Who?", passages(1), Prompting(), Decoding())
+    answer = prompting(model, Prompting(), Decoding())("Who?", passages(1)).answer
     stamp = stamp_of(model, Prompting(), Decoding())
     assert answer.citations[0].number == 1
     assert "right" not in json.dumps([answer.to_dict(), stamp.to_dict()]) + repr(vars(model)["name"])
