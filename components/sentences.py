@@ -21,8 +21,7 @@ from engine.analyses.case_verdict import (
     Stand,
 )
 from engine.analyses.occlusion import strongest
-from engine.answer.citations import annotate
-from engine.cases.importers import style_of
+from engine.answer.citations import annotate, style_of
 from engine.cases.review import Mark
 from engine.core.values import Answer, Case
 from engine.methods.are.guards import COPIED

@@ -31,7 +31,7 @@ from engine.core.values import Analysis, Answer, Case, Hit, Json, Value, decoded
 from engine.models.choices import READER
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import LanguageModel
-from engine.models.registry import SERVED
+from engine.models.server import SERVED
 from engine.retrieve.search import search
 
 # Stored values against recomputed ones, number by number.

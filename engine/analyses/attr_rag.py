@@ -36,7 +36,7 @@ from engine.methods.regeneration import PLACEBOS, answering
 from engine.models.choices import READER
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
-from engine.models.registry import SERVED
+from engine.models.server import SERVED
 
 
 @dataclass(frozen=True)

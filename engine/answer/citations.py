@@ -45,8 +45,12 @@ def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple
 
 
 def style_of(text: str) -> Style:
-    """The style in which `text` cites."""
-    return "garage" if "[cite_" in text.lower() else "alce"
+    """The style with more markers in `text`: `[cite_N]` or `[N]`.
+
+    >>> style_of("Ice melts [1][2]."), style_of("Ice melts. [cite_1]")
+    ('alce', 'garage')
+    """
+    return "alce" if len(find_citations(text, 0, "alce")) > len(find_citations(text, 0, "garage")) else "garage"
 
 
 def blanked(text: str, markers: re.Pattern[str] = ANY_CITATION) -> str:

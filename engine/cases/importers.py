@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from engine.answer.citations import Style, annotate, find_citations
+from engine.answer.citations import annotate, style_of
 from engine.answer.context import check_question
 from engine.cases.case_file import read_case_file
 from engine.cases.review import Mark
@@ -68,15 +68,6 @@ def imported_case(record: AuditRecord, labels: Labels | None = None) -> Case:
         analyses=analyses,
         tags=(labels.source,) if labels else (),
     )
-
-
-def style_of(answer: str) -> Style:
-    """The citation style that finds more markers in an answer: `[cite_N]` or `[N]`.
-
-    >>> style_of("Ice melts [1][2].")
-    'alce'
-    """
-    return "alce" if len(find_citations(answer, 0, "alce")) > len(find_citations(answer, 0, "garage")) else "garage"
 
 
 # ALCE (Gao et al. 2023): a result file is {"args", "data": [...]}, a data file the bare list. As in ALCE's own

@@ -10,7 +10,8 @@ from engine.core.files import EMBEDDED, home, save_json
 from engine.core.hosts import Host, bare_address
 from engine.core.values import Value
 from engine.models.choices import FILE, READER, Defaults, DType, Role, read_defaults
-from engine.models.registry import SERVED, available_models, check_address, served_address, source_of
+from engine.models.registry import available_models, check_address, source_of
+from engine.models.server import SERVED, served_parts
 
 AUTO = "auto"
 NOUNS: dict[Role, str] = {"writes": "writer", "scores": "scorer", "judges": "judge"}
@@ -58,7 +59,7 @@ def default_hosts() -> tuple[Host, ...]:
     return tuple(
         Host(address=bare_address(address), when=f"the default {noun} is asked: questions and passages")
         for role, noun in NOUNS.items()
-        if (name := default_for(role).model).startswith(SERVED) and (address := served_address(name))
+        if (name := default_for(role).model).startswith(SERVED) and (address := served_parts(name)[1])
     )
 
 

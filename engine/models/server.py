@@ -15,12 +15,25 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from engine.core.errors import BudgetSpent, GroundworkError, ModelNotFound, PromptTooLong, ServerError
+from engine.core.errors import BudgetSpent, GroundworkError, ModelNotFound, PromptTooLong, ServerError, first_line
 from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Json, Prompt, Token, Value
 from engine.models.chat import as_messages, turns
 from engine.models.protocols import Can
+
+SERVED = "openai:"
+
+
+def served_parts(name: str) -> tuple[str, str]:
+    """The model and the address in `openai:MODEL@BASE_URL`, empty where it has none; a model may have an @ of its own.
+
+    >>> served_parts("openai:owner/tiny@v2@http://a.example/v1"), served_parts("openai:tiny")
+    (('owner/tiny@v2', 'http://a.example/v1'), ('tiny', ''))
+    """
+    model, found, rest = name.removeprefix(SERVED).partition("@http")
+    return model.strip(), f"http{rest}" if found else ""
+
 
 # Reading a streamed completion so that it can be left at any time, and keeping what has come.
 
@@ -189,9 +202,8 @@ def _reason(error: Exception, model: Any) -> str:
 
 def _short(error: Exception) -> str:
     """The first line of what was said, without the key, which a server may say back."""
-    key = os.environ.get(KEY)
-    text = str(error).replace(key, "[key]") if key else str(error)
-    return (text.strip().splitlines() or [""])[0][:200].rstrip(".")
+    key, said = os.environ.get(KEY), first_line(error)
+    return (said.replace(key, "[key]") if key else said)[:200].rstrip(".")
 
 
 # The budget of a served model and its use: calls and tokens, counted where they are spent.
@@ -280,10 +292,10 @@ class ServerModel:
     @classmethod
     def named(cls, name: str, **options: Any) -> ServerModel:
         """From `openai:MODEL@BASE_URL`; without an address OPENAI_BASE_URL, else OpenAI's own."""
-        model, _, address = name.removeprefix("openai:").partition("@http")
-        if not model.strip():
+        model, address = served_parts(name)
+        if not model:
             raise ModelNotFound("The model is missing. Write openai:MODEL@BASE_URL.")
-        return cls(model.strip(), f"http{address}" if address else "", **options)
+        return cls(model, address, **options)
 
     def generate(
         self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None

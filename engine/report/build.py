@@ -13,7 +13,7 @@ from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs
 from engine.analyses.imported import KIND as LABELS
 from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.registry import find
-from engine.answer.citations import annotate, without_markers
+from engine.answer.citations import annotate, style_of, without_markers
 from engine.answer.quoting_reader import whole_id
 from engine.cases.blocks import (
     Block,
@@ -36,7 +36,6 @@ from engine.cases.blocks import (
     table,
     when,
 )
-from engine.cases.importers import style_of
 from engine.cases.places import leaves, revision
 from engine.cases.review import Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash

@@ -27,7 +27,7 @@ from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.cluster import gpus_each, join
 from engine.models.memory import is_out_of_memory
-from engine.models.registry import SERVED
+from engine.models.server import SERVED
 from engine.studies.catalogue import study_of
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example

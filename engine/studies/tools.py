@@ -14,9 +14,9 @@ from engine.core.values import Passage
 from engine.corpus.collection import Collection
 from engine.models.embedder import load_embedder
 from engine.models.protocols import BatchWriter, Embedder, Entailment, LanguageModel, Reranker, Writer, require
-from engine.models.registry import SERVED, load_writer
+from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
-from engine.models.server import Budget, ServerModel
+from engine.models.server import SERVED, Budget, ServerModel
 from engine.models.verifier import load_entailment
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example

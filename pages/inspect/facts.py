@@ -31,7 +31,8 @@ from engine.core.values import Case
 from engine.methods.are.tools import LANGUAGE_MODEL
 from engine.methods.are.values import AreRecord
 from engine.methods.used_supports import UsedSupports
-from engine.models.registry import SERVED, source_of
+from engine.models.registry import source_of
+from engine.models.server import SERVED
 from engine.report.drawings import drawn_facts
 
 

@@ -18,9 +18,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.analyses.facts import analysis_of
-from engine.answer.citations import annotate
+from engine.answer.citations import annotate, style_of
 from engine.answer.write import Written
-from engine.cases.importers import style_of
 from engine.core.files import package_versions
 from engine.core.progress import Watch
 from engine.core.settings import Settings
