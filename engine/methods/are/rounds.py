@@ -169,7 +169,7 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence]) -> int | N
 
 
 def _weight(check: Check, considered: Sequence[Evidence]) -> tuple[bool, bool, float, bool]:
-    """The weight of a verdict: its probability times the relevance of its passage, below all others if it was lowered.
+    """The weight of a verdict: its probability times the relevance of its passage; lowered ones weigh least.
 
     Of two alike, as those without scores are, a supportive one comes first.
     """
