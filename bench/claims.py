@@ -24,7 +24,7 @@ from engine.methods.are.are import check_answer
 from engine.methods.are.evidence import Sources
 from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
-from engine.methods.are.values import Check, Evidence, Fact, FactRecord, Outcome
+from engine.methods.are.values import Check, Evidence, FactRecord, Outcome
 from engine.models.alignment import clean
 from engine.models.embedder import embed_passages, load_embedder
 from engine.models.protocols import Embedder, Entailment
@@ -93,14 +93,16 @@ SETS: dict[str, Callable[[Path], tuple[list[Passage], Claims]]] = {
 }
 
 
-def checked(claims: Claims, given: Sequence[Passage], embedder: Embedder, verifier: Entailment) -> list[FactRecord]:
-    """The record of each claim against the passages most like it."""
+def checked(
+    claims: Claims, given: Sequence[Passage], embedder: Embedder, verifier: Entailment
+) -> list[FactRecord | None]:
+    """The record of each claim against the passages most like it; None of a claim that reads as a refusal."""
     vectors = embed_passages(embedder, [titled(one.title, one.text) for one in given])
-    found: list[FactRecord] = []
+    found: list[FactRecord | None] = []
     for claim, query in zip(claims, embedder.embed([claim for claim, _ in claims]), strict=True):
         near = tuple(given[i] for i in np.argsort(-(vectors @ query))[:FOUND])
         record = check_answer(Task("", claim[0], Sources(embedder, near), Tools(verifier), WHOLE))
-        found.append(next(iter(record.facts), FactRecord(clause=0, fact=Fact(text=claim[0]))))
+        found.append(next(iter(record.facts), None))
     return found
 
 
@@ -124,11 +126,11 @@ def _class(check: Check) -> int:
     return CLASSES.index(check.ruling.verdict)  # type: ignore[arg-type]
 
 
-def row(name: str, labels: Ints, found: Sequence[FactRecord]) -> str:
+def row(name: str, labels: Ints, found: Sequence[FactRecord | None]) -> str:
     """One line of the table."""
-    once = [(one.iterations[0].checks, one.iterations[0].considered) if one.iterations else ((), ()) for one in found]
+    once = [(one.iterations[0].checks, one.iterations[0].considered) if one else ((), ()) for one in found]
     called = [np.array([rule(*one) for one in once]) for rule in (surest, supportive_first, first)]
-    called.append(np.array([OUTCOMES.get(one.outcome, IRRELEVANT) for one in found]))
+    called.append(np.array([OUTCOMES.get(one.outcome, IRRELEVANT) if one else IRRELEVANT for one in found]))
     right = [labels[called[-1] == kind] == kind for kind in (SUPPORTIVE, EDITING)]
     shares = [f"{some.mean():.2f} of {len(some)}" if len(some) else "-" for some in right]
     scores = [f"{macro_f1(labels, some):.3f}" for some in called]
