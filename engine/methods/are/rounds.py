@@ -1,7 +1,8 @@
 """One round of ARE on the facts that are open: search, verdicts, then an edit or another (ARE, sections 4.2 and 4.3).
 
 All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one), and the
-surest verdict on the most relevant of them decides; that of a later round only if it outweighs the earlier ones.
+surest verdict on the most relevant of them decides. Irrelevant facts are searched again, as in the paper; contradicted
+ones only for a passage that gives an edit: no later passage undoes a contradiction.
 """
 
 from __future__ import annotations
@@ -164,24 +165,24 @@ def _checks(
 
 
 def deciding(checks: Sequence[Check], considered: Sequence[Evidence]) -> int | None:
-    """The check that decides, of those that speak for or against the fact; None of none."""
-    return max(range(len(checks)), key=lambda place: _weight(checks[place], considered), default=None)
+    """The check that decides, of those that speak for or against the fact; None of none.
 
-
-def _weight(check: Check, considered: Sequence[Evidence]) -> tuple[bool, bool, float, bool]:
-    """The weight of a verdict: its probability times the relevance of its passage; lowered ones weigh least.
-
-    Of two alike, as those without scores are, a supportive one comes first.
+    The probability of its verdict times the relevance of its passage is the largest; lowered ones come last. Of two
+    alike, as those without scores are, a supportive one comes first.
     """
-    ruling = check.ruling
-    speaks = ruling.verdict in ("supportive", "editing_required")
-    sure = ruling.scores.get(ruling.verdict, 1.0) if speaks else float(ruling.verdict == "irrelevant")
-    return speaks, not ruling.lowered, sure * considered[check.evidence].relevance, ruling.verdict == "supportive"
+
+    def weight(check: Check) -> tuple[bool, bool, float, bool]:
+        ruling = check.ruling
+        speaks = ruling.verdict in ("supportive", "editing_required")
+        sure = ruling.scores.get(ruling.verdict, 1.0) if speaks else float(ruling.verdict == "irrelevant")
+        return speaks, not ruling.lowered, sure * considered[check.evidence].relevance, ruling.verdict == "supportive"
+
+    return max(range(len(checks)), key=lambda place: weight(checks[place]), default=None)
 
 
 def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> FactRecord:
     """The record with the round, its edit where one is asked for, and the outcome so far."""
-    check, record, earlier = iteration.check, work.record, work.record.last
+    check, record = iteration.check, work.record
     outcome: Outcome = "no evidence"
     if check is not None:
         verdict = check.ruling.verdict
@@ -189,10 +190,10 @@ def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Fac
         if verdict == "editing_required":
             iteration = _edited(task, work, iteration, watch)
             outcome = "edited" if iteration.edit else "contradicted"
-    if earlier and earlier.check and outcome != "edited":
-        before = _weight(earlier.check, earlier.considered)
-        if check is None or _weight(check, iteration.considered) <= before:
-            outcome, iteration = record.outcome, replace(iteration, decided=None)  # the earlier passage decides
+    elif record.iterations:
+        outcome = record.outcome  # nothing new was found: what stood before stands
+    if record.outcome == "contradicted" and outcome != "edited":
+        outcome, iteration = "contradicted", replace(iteration, decided=None)  # the earlier passage decides
     by_case = _supported(iteration, lambda one: one.source == "case")
     by_corpus = _supported(iteration, lambda one: one.source == "corpus" or one.in_corpus)
     return replace(
