@@ -164,13 +164,13 @@ def _words(token: Token) -> str:
 
 
 def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
-    """(text, sections, title) of a page; the text is empty where there is none in it."""
+    """(text, sections, title) of a page; the text is empty if the page has none."""
     import trafilatura
     from lxml import etree, html
 
     try:
         tree = html.document_fromstring(source.encode("utf-8", "replace"), parser=html.HTMLParser(encoding="utf-8"))
-    except (etree.LxmlError, ValueError):  # there is no page in it
+    except (etree.LxmlError, ValueError):  # it holds no page
         tree = None
     title = " ".join((tree.findtext(".//title") or "").split()) if tree is not None else ""
     found = trafilatura.extract(

@@ -87,7 +87,7 @@ def _unfinished(task: Task, found: Decomposition) -> AreRecord:
     tools = task.tools
     judged_by = tools.judge.name if tools.judge and not tools.both else tools.verifier.name
     both = f", with {tools.judge.name}" if tools.judge and tools.both else ""
-    nowhere = "There is no evidence to check against. Choose a corpus, or use a case with passages."
+    nowhere = "The answer has no evidence to check against. Choose a corpus, or use a case with passages."
     joined = "Without clauses the revised answer consists of the joined facts; Pres compares it with the answer."
     unparsed = f"{found.fallbacks} replies were unparsable; rules split the text there."
     several = f"Checks the {task.settings.keep} best passages per source (ARE checks 1)."

@@ -1,8 +1,8 @@
 """The smallest edit that the evidence bears out (ARE, section 4.3 and appendix A.4).
 
 With an entailment model: replacements of the same kind, each checked by the verifier; kept is that with the highest
-p(supportive), less `PRICE` a changed word, then a second and a third one where they help. Where none reaches `ENOUGH`
-there is no edit. With a language model: it says what is wrong, then writes the fix (`asked_edit`).
+p(supportive), less `PRICE` a changed word, if it reaches `ENOUGH`, then a second and a third one where they help. With
+a language model: it says what is wrong, then writes the fix (`asked_edit`).
 """
 
 from __future__ import annotations

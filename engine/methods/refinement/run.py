@@ -253,7 +253,7 @@ class _Refining:
         if self.value.gradient is not None or self.value.gradient_missing:
             return {}
         if answer is None:
-            return {"gradient_missing": "There is no baseline answer to take gradients of."}
+            return {"gradient_missing": "Gradients need a baseline answer, and A wrote none."}
         rows, missing, model, prompt = None, "", self.request.scores_with, scored_prompt(self.request, self.value)
         with metered(model) as meter:
             try:
