@@ -125,7 +125,7 @@ RUNS = (
     are("are-capable-others", DRAFTS, CAPABLE, 0, ALL_ROLES, ["drqa", "efec-style", "ccver", "rarr"]),
     chunks("small", SMALL, 0, 128),
     abpc("small", HOTPOT_SHORT, SMALL, 60, 5, 3, 8),
-    abpc("capable", HOTPOT, CAPABLE, 50, 5, 5, 16),
+    abpc("capable", HOTPOT_SHORT, CAPABLE, 60, 5, 3, 8),
     are("are-embedded", DRAFTS, SMALL, 0, [], ["are", "drqa"]),
     are("ablations-embedded", DRAFTS, SMALL, 0, [], [], "are-ablations"),
     refinement("bank-small", "bank-investigation", SMALL, 0),
@@ -140,11 +140,12 @@ RUNS = (
     are("are-judge", DRAFTS, CAPABLE, 0, ["judge"], ["are"]),
     are("are-decomposer", DRAFTS, CAPABLE, 0, ["decomposer"], ["are"]),
     refinement("zero-shot-small", HOTPOT, SMALL, 0, demonstrations=0),
-    refinement("zero-shot-capable", HOTPOT_SHORT, CAPABLE, 50, demonstrations=0, conditions=("A", "B", "C1", "D", "E")),
+    refinement("zero-shot-capable", HOTPOT_SHORT, CAPABLE, 50, judge=CAPABLE, demonstrations=0),
     refinement("bank-capable", "bank-investigation", CAPABLE, 0, judge=CAPABLE),
     chunks("capable", CAPABLE, 0, 192),
     steps("few-capable", CAPABLE, 44, 160, ("raise", "cot", "cot-rag")),
     attr_rag_at_ten("ten-capable", CAPABLE, 128),
+    steps("long-capable", CAPABLE, 44, 512, ("raise", "cot", "cot-rag")),
 )
 
 

@@ -318,6 +318,19 @@ def parse_edit(reply: str, fact: str) -> tuple[str, str] | None:
     return (said[0], fixes[-1]) if fixes else None
 
 
+def in_its_place(fix: str, fact: str, evidence: str) -> str:
+    """The fix as its fact is written: one from inside a sentence gets no full stop and no capital of its own.
+
+    >>> in_its_place("The pass opened in 1983.", "that pass opened in 1978", "In 1983 the pass was opened.")
+    'the pass opened in 1983'
+    """
+    if fix.endswith(".") and not fact.endswith((".", "!", "?")):
+        fix = fix[:-1]
+    first = fix.partition(" ")[0].lower()
+    opens = fact[:1].islower() and first in f"{fact} {evidence}".split()  # a name is not written small there
+    return first + fix[len(first) :] if opens else fix
+
+
 def asked_edit(
     fact: str, evidence: str, writer: Writer, watch: Watch | None = None, *, demonstrations: int = 0
 ) -> tuple[Edit | None, Exchange]:
@@ -329,8 +342,8 @@ def asked_edit(
     limit = Decoding(max_new_tokens=max(200, 100 + 2 * len(fact.split())))
     written = writer.generate(prompt, limit, None, watch)
     parsed = parse_edit(written.text if written.finished else written.text.rpartition("\n")[0], fact)
-    edit = None
-    if parsed is not None and parsed[1] != fact:
-        wrong, fix = parsed
+    wrong, fix = parsed or ("", fact)
+    fix, edit = in_its_place(fix, fact, evidence), None
+    if fix != fact:
         edit = Edit(before=fact, after=fix, changes=changes(fact, fix), why=wrong, made_by=writer.name)
     return edit, Exchange(step="edit", prompt=prompt.text, reply=written.text, parsed=edit is not None)

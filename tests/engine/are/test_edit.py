@@ -96,6 +96,24 @@ def test_a_language_models_edit_says_what_is_wrong_and_is_read_only_in_the_asked
     assert parse_edit("Wrong.\nWhales sing in the deep sea.", "It was built in 1978.") is None
 
 
+@pytest.mark.parametrize(
+    ("fact", "fix", "after"),
+    [
+        ("which opened in 1978", "Which opened in 1983.", "which opened in 1983"),
+        ("its owner opened it in 1978", "Marek its owner opened it in 1983.", "Marek its owner opened it in 1983"),
+        ("It opened in 1978", "It opened in 1983.", "It opened in 1983"),
+    ],
+)
+def test_a_language_models_edit_of_a_part_of_a_sentence_brings_no_full_stop_and_no_capital(fact, fix, after):
+    edit, _ = asked_edit(fact, "Marek opened it in 1983, which all know.", ScriptedWriter([f"So.\n{fix}"]))
+    assert edit.after == after
+    assert not any("." in change.new for change in edit.changes)
+
+
+def test_a_full_stop_alone_is_no_edit():
+    assert asked_edit("the shop closed", "The shop closed.", ScriptedWriter(["Nothing.\nThe shop closed."]))[0] is None
+
+
 def test_an_edit_of_a_long_answer_is_read_whole_or_not_at_all():
     answer = " ".join(f"word{n}" for n in range(150))
     fix = answer.replace("word9 ", "nine ")
