@@ -73,15 +73,11 @@ def chunks(name: str, model: str, n: int, tokens: int) -> Planned:
     )
 
 
-def refinement(
-    name: str, data: str, model: str, n: int, judge: str = "", demonstrations: int = 2, conditions: tuple[str, ...] = ()
-) -> Planned:
-    """Every condition, or those named, with one seed; every second pass runs."""
+def refinement(name: str, data: str, model: str, n: int, judge: str = "", demonstrations: int = 2) -> Planned:
+    """Every condition, with one seed; every second pass runs."""
     settings = {"refinement": {"max_new_tokens": 96, "demonstrations": demonstrations}}
-    options = {"pairs": ["D-A", "E-A", "v2c-A"]} | ({"conditions": list(conditions)} if conditions else {})
-    return Planned(
-        f"refinement-{name}", "refinement", data, model, n, {"judge": judge, "settings": settings, "options": options}
-    )
+    config = {"judge": judge, "settings": settings, "options": {"pairs": ["D-A", "E-A", "v2c-A"]}}
+    return Planned(f"refinement-{name}", "refinement", data, model, n, config)
 
 
 def abpc(name: str, data: str, model: str, n: int, steps: int, rankings: int, integrated: int) -> Planned:
@@ -145,7 +141,7 @@ RUNS = (
     chunks("capable", CAPABLE, 0, 192),
     steps("few-capable", CAPABLE, 44, 160, ("raise", "cot", "cot-rag")),
     attr_rag_at_ten("ten-capable", CAPABLE, 128),
-    steps("long-capable", CAPABLE, 44, 512, ("raise", "cot", "cot-rag")),
+    steps("long-capable", CAPABLE, 44, 512, ("cot", "cot-rag")),
 )
 
 
