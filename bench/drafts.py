@@ -17,7 +17,7 @@ from engine.methods.are.are import check_answer
 from engine.methods.are.backtrack import revised
 from engine.methods.are.evidence import Sources
 from engine.methods.are.tools import Task, Tools
-from engine.methods.are.values import AreRecord
+from engine.methods.are.values import AreRecord, FactRecord
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
 
@@ -41,7 +41,7 @@ def drafts(count: int, verifier: Entailment) -> Row:
     `mended`: put in by the run itself, up to a perfect's auxiliary ("had received", "received"; "had been issued", "was
     issued"); `to_the_letter`: without that allowance; `of_truths`: of the errors that have a truth to be mended to.
     `with_suggestions`: the reader who accepts every suggestion has the truth; a claim from nowhere can only be mended
-    that way. `offered_for_deletion` is the price: of the correct facts.
+    that way. `correct_flagged` and `offered_for_deletion` are the price: of the correct facts.
     """
     world, embedder = load_world("bank-investigation"), load_embedder()
     found: Row = {"parts": {}, "cases": [], "spoilt": []}
@@ -65,6 +65,7 @@ def _outcomes(draft: Draft, record: AreRecord) -> Row:
     return {
         "cases": [_planted(draft, error, record) for error in draft.errors],
         "correct": len(fine),
+        "doubted": sum(_flagged(record.facts[number]) for number in fine),
         "spoilt": [_spoilt(draft, record, number) for number in fine if _changed(record, number)],
         "deletions": sum(_meets(record, number, deletions) for number in fine),
     }
@@ -86,9 +87,14 @@ def _shares(rows: Sequence[Row]) -> Row:
             kind: [share("mended", of(kind)), share("with_suggestions", of(kind)), len(of(kind))] for kind in KINDS
         },
         "correct_changed": round(sum(len(row["spoilt"]) for row in rows) / correct, 3),
+        "correct_flagged": round(sum(row["doubted"] for row in rows) / correct, 3),
         "offered_for_deletion": round(sum(row["deletions"] for row in rows) / correct, 3),
         "n_correct": correct,
     }
+
+
+def _flagged(fact: FactRecord) -> bool:
+    return fact.ruling is None or fact.ruling.verdict in ("editing_required", "irrelevant")
 
 
 def _changed(record: AreRecord, number: int) -> bool:
@@ -134,7 +140,7 @@ def _planted(draft: Draft, error: PlantedError, record: AreRecord) -> Row:
     touched = [
         fact for fact in record.facts if any(p.answer < end and start < p.answer + p.length for p in fact.fact.pieces)
     ]
-    flagged = any(f.ruling is None or f.ruling.verdict in ("editing_required", "irrelevant") for f in touched)
+    flagged = any(map(_flagged, touched))
     here = [edit for edit in record.edits if edit.start < end and start < edit.end]
     suggested = revised(record.answer, record.edits, {edit.id for edit in record.edits})
     return {
@@ -172,11 +178,11 @@ def table(found: Row) -> list[str]:
     """The shares by part and by kind of error, as Markdown."""
     head = (
         "| drafts | errors | flagged | mended | mended of those with a truth | to the letter | and with suggestions |"
-        " correct facts | changed | offered for deletion |"
+        " correct facts | flagged | changed | offered for deletion |"
     )
     keys = ("n_errors", "flagged", "mended", "of_truths", "to_the_letter", "with_suggestions")
-    keys += ("n_correct", "correct_changed", "offered_for_deletion")
-    lines = [head, "|---|---|---|---|---|---|---|---|---|---|"]
+    keys += ("n_correct", "correct_flagged", "correct_changed", "offered_for_deletion")
+    lines = [head, "|---|---|---|---|---|---|---|---|---|---|---|"]
     lines += [
         f"| {name} | " + " | ".join(str(part[key]) for key in keys) + " |" for name, part in found["parts"].items()
     ]

@@ -4,8 +4,8 @@ Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence
 page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; HealthVer (DIR/healthver); claims of
 four sets that say an order of events, as they are and turned round; sentences of the bank investigation's drafts
 against the passages they cite; facts that the rules read from a sentence of a CLAP NQ passage, and the same altered.
-The embedded verifier judges each pair once. Then the guards run: all of them, all but each in turn, and none. The seed
-is fixed.
+The embedded verifier judges each pair once, those facts as sentences. Then the guards run: all of them, all but each
+in turn, and none. The seed is fixed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from engine.english.statements import split
 from engine.methods.are.anchor import anchors
 from engine.methods.are.event_order import orders, turned
 from engine.methods.are.guards import Read, with_guards
+from engine.methods.are.tools import OfSentences
 from engine.methods.are.values import Evidence
 from engine.methods.are.verdict import judge
 from engine.models.alignment import clean
@@ -41,6 +42,7 @@ from training.verifier_edits import contradict
 Row = dict[str, Any]
 Labelled = tuple[str, Evidence, int]
 ORDERED = [f"{name}.jsonl" for name in ("vitaminc/dev", "covidfact/verify", "healthver/verify", "climate_fever/verify")]
+OWN_FACTS = "facts of the passages' own sentences, half of them altered"
 ON = Verification()
 SWITCHES = {
     "all guards": ON,
@@ -160,7 +162,7 @@ def main() -> None:
         "COVID-Fact": drawn(asked.data / "covidfact" / "verify.jsonl", asked.pairs),
         "HealthVer": drawn(asked.data / "healthver" / "verify.jsonl", asked.pairs),
         "orders, half of them turned round": turned_round(asked.data),
-        "facts of the passages' own sentences, half of them altered": own_facts(asked.data),
+        OWN_FACTS: own_facts(asked.data),
         "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }
     verifier, embedder = load_entailment(), load_embedder()
@@ -169,7 +171,8 @@ def main() -> None:
         if not pairs:
             print(f"{name}: absent, skipped")
             continue
-        found[name] = (len(pairs), measured(pairs, verifier, embedder))
+        reader = OfSentences(verifier) if name == OWN_FACTS else verifier
+        found[name] = (len(pairs), measured(pairs, reader, embedder))
         print(json.dumps({name: found[name]}), flush=True)
     if asked.write:
         write_section("guards", "\n".join([f"## Guards on the verifier's verdicts\n\n{conditions()}\n", *table(found)]))

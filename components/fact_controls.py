@@ -56,15 +56,16 @@ def fact_controls() -> Asked:
 
 
 def _decomposer() -> str:
-    """Choose who splits the answer into facts: the rules, or an installed language model."""
+    """Choose who splits the answer into facts; an installed model that does it better than the rules comes first."""
+    better = [entry.name for entry in _installed() if entry.splits]
     return st.selectbox(
         "Decomposed by",
-        [RULES, *(entry.name for entry in _installed() if entry.answer_seconds)],
+        [*better, RULES],
         key="facts_decomposer",
         accept_new_options=True,
         format_func=visible,
-        help="The rules take no time. A larger model's facts read better but hide more errors, and take about 20 seconds"
-        " per sentence on two cores. Or type a language model's name.",
+        help="The rules take no time. A larger model's facts are better, and take about 20 seconds per sentence on two"
+        " cores. Or type a language model's name.",
     )
 
 

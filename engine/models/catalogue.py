@@ -125,6 +125,7 @@ class Entry(Value, frozen=True):
     wheels: tuple[Wheel, ...]
     files: tuple[Member, ...] = ()
     answer_seconds: int = 0
+    splits: bool = False
 
     @property
     def download(self) -> int:

@@ -34,14 +34,14 @@ def test_a_verifier_whose_model_is_missing_says_how_to_install_it(app):
     assert VERIFIERS["large"] in said
 
 
-def test_an_installed_language_model_may_split_but_the_rules_are_the_default(app):
+def test_an_installed_model_that_splits_better_than_the_rules_is_the_default(app):
     folder = entry_of("qwen2.5-coder-1.5b").folder
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
     (folder / "model.safetensors").write_bytes(b"")
     decomposer = AppTest.from_function(controls, default_timeout=60).run().selectbox(key="facts_decomposer")
-    assert decomposer.options == ["rules", "qwen2.5-coder-1.5b"]
-    assert decomposer.value == "rules"
+    assert decomposer.options == ["qwen2.5-coder-1.5b", "rules"]
+    assert decomposer.value == "qwen2.5-coder-1.5b"
 
 
 def test_every_verifier_runs_on_a_model_of_the_catalogue():

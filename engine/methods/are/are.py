@@ -71,7 +71,7 @@ def checking(task: Task, watch: Watch | None = None) -> Iterator[AreRecord]:
             break
     watch.step("edits into clauses")
     checked = found.text or task.answer
-    edits = hold_clauses(found, records, proposals(checked, found, records), tools.verifier, watch)
+    edits = hold_clauses(found, records, proposals(checked, found, records), task.reader, watch)
     edits = [*edits, *offered(checked, found, records, len(edits) + 1)]
     text = revised(checked, edits)
     watch.step("report")
@@ -127,7 +127,7 @@ def attribution_report(
     task: Task, text: str, found: Decomposition, records: Sequence[FactRecord], edits: Sequence[Placed], watch: Watch
 ) -> Report:
     """E_i of each clause, and the measures of the answer and of `text`, the revised one."""
-    answer, verifier = task.answer, task.tools.verifier
+    answer, verifier = task.answer, task.reader
     sets = [clause_evidence(records, number) for number in range(len(found.clauses))]
     joined = ["\n".join(one.text for one in evidence) for evidence in sets]
     before = [plain(clause.text) for clause in found.clauses]

@@ -162,7 +162,7 @@ def _result(
     aggregated: Measures | None = None,
 ) -> Baseline:
     """The run with the unpaired measures of the revised answer and of the answer as it was."""
-    unique, verifier = {one.text: one for one in found if one is not None}, run.task.tools.verifier
+    unique, verifier = {one.text: one for one in found if one is not None}, run.task.reader
     known: dict[tuple[str, str], float] = {}
 
     def unpaired(text: str, split: Decomposition) -> Measures:
@@ -193,8 +193,9 @@ def _aggregated(
         return None
     said = [(one.text, clause) for one, clause in zip(found, clauses, strict=True) if one is not None]
     joined = ["\n".join(dict.fromkeys(text for text, of in said if of == number)) for number in range(len(texts))]
-    paired = entailment_matrix(joined, texts, run.task.tools.verifier, {}, run.watch)
-    return measures(paired, run.answer, revised_answer, run.task.tools.verifier.name)
+    verifier = run.task.reader
+    paired = entailment_matrix(joined, texts, verifier, {}, run.watch)
+    return measures(paired, run.answer, revised_answer, verifier.name)
 
 
 METHODS: Mapping[str, Callable[[_Run], Baseline]] = {

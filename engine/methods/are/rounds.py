@@ -87,7 +87,7 @@ def one_round(
     if not works:
         return
     cited = [cited_numbers(task.answer, found.clauses[work.record.clause]) for work in works]
-    reader = task.tools.verifier if task.tools.measured else None
+    reader = task.reader if task.tools.measured else None
     facts, searched = [work.fact for work in works], [work.queries for work in works]
     considered = find_evidence(facts, searched, task.sources, task.settings, watch, cited, reader)
     for n, (work, evidence) in enumerate(zip(works, considered, strict=True)):
@@ -151,7 +151,7 @@ def _checks(
             Read(work.fact, work.said, work.considered[i], next(a for a in work.near if a.evidence == i), work.dated)
             for work, i in rows
         ]
-        own = with_guards(judge(pairs, tools.verifier, watch), read, task.sources.embedder, task.settings)
+        own = with_guards(judge(pairs, task.reader, watch), read, task.sources.embedder, task.settings)
     rulings, asked = iter(own), iter(said)
     for work in works:
         checks, exchanges = [], []
@@ -251,7 +251,7 @@ def _edit(
     if not task.settings.edit:
         return None, None
     if tools.editor is None:
-        return anchored_edit(fact, evidence, anchor, beside, tools.verifier, watch), None
+        return anchored_edit(fact, evidence, anchor, beside, task.reader, watch), None
     shown = task.settings.demonstrations
     edit, exchange = asked_edit(fact, evidence.text, tools.editor, watch, demonstrations=shown)
     if edit is None:
@@ -259,5 +259,5 @@ def _edit(
     if tools.judge is not None and not tools.measured:
         ruling = ask_verdict(edit.after, evidence.text, task.answer, tools.judge, watch, demonstrations=shown)[0]
     else:
-        ruling = judge([(edit.after, evidence.text)], tools.verifier, watch)[0]
+        ruling = judge([(edit.after, evidence.text)], task.reader, watch)[0]
     return (replace(edit, ruling=ruling) if ruling.verdict == "supportive" else None), exchange

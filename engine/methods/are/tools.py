@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from engine.answer.citations import without_markers
 from engine.core.files import EMBEDDED
+from engine.core.progress import Watch
 from engine.core.settings import Verification
 from engine.methods.are.decompose import RULES
 from engine.methods.are.evidence import Sources
-from engine.models.protocols import Entailment, Writer
+from engine.models.protocols import Entailment, Floats, Judged, Writer
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
+
+
+class OfSentences:
+    """An entailment model that gets each claim as a sentence: with a full stop where it ends without a mark.
+
+    Facts and clauses are cut out of sentences and have none. The embedded verifier was trained on sentences and takes a
+    bare fact for contradicted: see the facts of passages' own sentences in `python -m bench.guards`.
+    """
+
+    def __init__(self, verifier: Entailment) -> None:
+        self._verifier, self.name = verifier, verifier.name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._verifier, name)
+
+    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> list[Judged]:
+        """As the model's own."""
+        return self._verifier.judge([(_sentence(claim), evidence) for claim, evidence in pairs], watch)
+
+    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
+        """As the model's own."""
+        return self._verifier.entailment([(_sentence(claim), evidence) for claim, evidence in pairs], watch)
+
+
+def _sentence(claim: str) -> str:
+    """The claim with a full stop, unless it has one."""
+    return claim if _ended(claim) else f"{claim}."
+
+
+def _ended(text: str) -> bool:
+    """Whether a text ends with the mark of a sentence, before closing quotes or brackets too."""
+    return text.rstrip("\"'”’)] \n").endswith((".", "!", "?"))
 
 
 @dataclass(frozen=True)
@@ -42,6 +78,12 @@ class Task:
     sources: Sources
     tools: Tools
     settings: Verification = Verification()
+
+    @property
+    def reader(self) -> Entailment:
+        """The entailment model as it reads facts and clauses: as sentences where the answer is written in sentences."""
+        verifier = self.tools.verifier
+        return OfSentences(verifier) if _ended(without_markers(self.answer)) else verifier
 
 
 LANGUAGE_MODEL = "lm:"

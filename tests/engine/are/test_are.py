@@ -47,6 +47,22 @@ def run(answer=ANSWER, texts=GIVEN, settings=None, tools=None, watch=None):
     return check_answer(task(answer, texts, tools, settings), watch)
 
 
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [
+        (ANSWER, {"The bridge opened in 1932.", "it cost 5 million.", "Whales sing loudly."}),
+        ("The bridge opened in 1934. [1]", {"The bridge opened in 1934."}),
+        ("The bridge opened in 1934", {"The bridge opened in 1934"}),
+    ],
+)
+def test_a_fact_is_judged_as_a_sentence_where_the_answer_is_written_in_sentences(answer, asked):
+    verifier = WordVerifier()
+    record = run(answer, tools=Tools(verifier), settings=Verification(edit=False))
+    assert {claim for claim, _ in verifier.pairs} >= asked
+    bare = {fact.fact.text for fact in record.facts} - asked
+    assert not bare & {claim for claim, _ in verifier.pairs}
+
+
 def test_the_papers_figure_supportive_edited_and_nothing_found():
     record = run()
     assert [(r.fact.text, r.outcome) for r in record.facts] == [
@@ -154,7 +170,7 @@ def test_an_expansion_only_searches_the_fact_itself_is_judged():
     writer = ScriptedWriter(["songs of whales\nwhale noise"] * 2)
     run("Whales sing loudly.", settings=Verification(keep=1), tools=Tools(verifier, expander=writer))
     judged_claims = {claim for claim, _ in verifier.pairs}
-    assert judged_claims == {"Whales sing loudly", "Whales sing loudly."}
+    assert judged_claims == {"Whales sing loudly."}
 
 
 def test_both_phrases_of_an_expansion_and_what_each_found_are_kept():
