@@ -1,4 +1,5 @@
-"""The head of every page of a case: the question, and in one line whether the answer stands; each part is a link."""
+"""The head of every page of a case: the question, in one line whether the answer stands, each part of it a link, and
+where that is in doubt, whether the documents answer the question."""
 
 from __future__ import annotations
 
@@ -8,10 +9,12 @@ import streamlit as st
 
 from components.cache import workbench
 from components.checking import check_button
-from components.html import escape, plain, show, tag
+from components.html import escape, note, plain, show, tag
 from components.pages import page_link
 from components.sentences import KINDS
+from components.settings_panel import chosen_settings
 from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict
+from engine.answer.in_documents import doubted, repeated, uncertain
 from engine.cases.review import Review, review_of
 from engine.core.text import counted
 from engine.core.values import Case
@@ -39,6 +42,10 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
             check_button(case, key=f"check_{case.id}")
         for part in head_parts(case, verdict, review):
             page_link(part.page, part.label, case=case.id, attribution_tab=part.tab)
+    if said := repeated(case) or doubted(case, chosen_settings().retrieval):
+        st.warning(said)
+    elif said := uncertain(case):
+        note(said)
     return verdict
 
 

@@ -296,6 +296,8 @@ class Workbench:
         if record.corpus is not None:
             Collection.open(record.corpus)
         case = imported_case(record)
+        if case.passages:
+            case = replace(case, answerable=answered_probability(case.question, case.passages, self.embedder))
         self.cases.save(case)
         return case
 

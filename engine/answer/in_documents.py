@@ -23,6 +23,7 @@ from engine.models.protocols import Embedder
 
 SLOPE = 10.6  # per unit of closeness
 MIDDLE = 0.807  # closeness at which it is as likely as not
+EVEN = 0.5  # probability under which it is doubtful: 0.80 of CLAP NQ's unanswerable questions, 0.22 of the others
 
 
 def answered_probability(question: str, passages: Sequence[Passage], embedder: Embedder) -> float:
@@ -59,6 +60,13 @@ def repeated(case: Case) -> str:
     return "The answer only repeats the question. Ask again with the quoting reader or a larger model."
 
 
+def uncertain(case: Case) -> str:
+    """The remark that the documents may not answer the case's question; empty from an even chance on."""
+    if case.answerable is None or case.answerable >= EVEN:
+        return ""
+    return f"The documents may not answer this question (probability {case.answerable:.2f})."
+
+
 def doubted(case: Case, settings: Retrieval) -> str:
     """The warning that the documents do not seem to answer the case's question; empty where they may."""
     if case.answerable is None or case.answerable >= settings.doubt_under:
@@ -67,5 +75,5 @@ def doubted(case: Case, settings: Retrieval) -> str:
     said = f"probability {case.answerable:.2f}" + ("" if best is None else f", best passage score {best:.2f}")
     asked = "answerable" in case.stamp.settings
     refused = " Set *Refuse below this probability* to 0 to see what the writer would say." if asked else ""
-    closest = refused if case.answer.refused else " The answer below uses the closest passages."
+    closest = refused if case.answer.refused else " The answer uses the closest passages."
     return f"The documents do not seem to answer this question ({said}).{closest}"

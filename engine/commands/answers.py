@@ -6,7 +6,7 @@ from typing import TextIO
 
 import click
 
-from engine.answer.in_documents import doubted, repeated
+from engine.answer.in_documents import doubted, repeated, uncertain
 from engine.commands.shared import (
     Record,
     corpus_option,
@@ -38,7 +38,7 @@ def ask(question: str, corpus: str, method: str, as_json: bool, model: str, benc
     if as_json:
         emit(case.to_dict())
     else:
-        click.echo(_readable(case, repeated(case) or doubted(case, bench.settings.retrieval)))
+        click.echo(_readable(case, repeated(case) or doubted(case, bench.settings.retrieval) or uncertain(case)))
 
 
 def _readable(case: Case, doubt: str) -> str:
@@ -68,7 +68,8 @@ def audit(file: TextIO, as_json: bool) -> None:
 
     A line may name a `corpus`: `analyse CASE facts` then searches it too, and `passages` may be empty.
 
-    With --json each line has `support`: how far the passages bear out each sentence of the answer, 0 to 1.
+    With --json each line has `answerable`, the probability that the passages answer the question, and `support`: how
+    far they bear out each sentence of the answer, 0 to 1.
 
     Example: python -m engine audit answers.jsonl --json
     """
@@ -79,6 +80,7 @@ def audit(file: TextIO, as_json: bool) -> None:
         case = bench.audit(record)
         line: Record = {"id": record.id, "case": case.id}
         if as_json:
+            line["answerable"] = case.answerable
             line["support"] = [sentence.to_dict() for sentence in bench.support(case, watch)]
         return [line]
 

@@ -14,6 +14,7 @@ from engine.analyses.imported import KIND as LABELS
 from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.registry import find
 from engine.answer.citations import annotate, style_of, without_markers
+from engine.answer.in_documents import uncertain
 from engine.answer.quoting_reader import whole_id
 from engine.cases.blocks import (
     Block,
@@ -123,6 +124,7 @@ def _summary(case: Case, review: Review) -> tuple[tuple[str, str], ...]:
         ("Title", case.title),
         ("Tags", ", ".join(case.tags)),
         ("New version of", case.parent or ""),
+        ("Probability that the passages answer", "" if case.answerable is None else f"{case.answerable:.2f}"),
     ]
     return tuple((name, value) for name, value in pairs if value)
 
@@ -297,6 +299,8 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
     verdict = case_verdict(case, review)
     said = verdict.headline if verdict else "The answer was not checked against its sources."
     blocks: list[Block] = [Text((TextRun(said, "strong"),), "answer")]
+    if doubt := uncertain(case):
+        blocks.append(Notice(doubt))
     signed = _signed(case, review, content, head)
     if verdict is None:
         return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))

@@ -20,7 +20,7 @@ from components.runs import Run
 from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
 from components.source_view import open_source
 from components.steps import draw_steps
-from engine.answer.in_documents import doubted, repeated
+from engine.answer.in_documents import doubted
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import FIRST_CASE, SAMPLES
@@ -166,10 +166,7 @@ if run is not None and not run.ended:
 elif case is not None:
     st.divider()
     verdict = case_head(case)
-    if said := repeated(case):
-        st.warning(said)
-    elif doubt := doubted(case, chosen_settings().retrieval):
-        st.warning(doubt)
+    if doubt := doubted(case, chosen_settings().retrieval):
         not_in_documents(case, doubt)
     views = {} if verdict is None else {"Sentences and evidence": lambda: checked_answer(case, verdict)}
     views["Passages given to the writer"] = lambda: given_passages(case)

@@ -1,6 +1,7 @@
 """Corpora: what there is to ask of, documents with their chunks, adding and removing."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -29,6 +30,7 @@ EMBEDDER = "retrieval.embedder"
 CHUNKING = ("chunking.method", "chunking.words", "chunking.overlap")
 FRESH = Settings().with_values({EMBEDDER: DEFAULT})  # what a new corpus is made with unless something else is chosen
 ADDING = "corpus_being_added_to"
+FEW_SKIPPED = 3  # files left out that are named one by one
 WIDTHS = {"title": 235, "passages": 80, "document": 240}  # pixels; the first two are seen whole in a window of 1280
 
 
@@ -82,8 +84,19 @@ def draw_report(run: Run[IngestReport]) -> None:
             f" {duration(report.seconds)}. The corpus has {counted(report.documents, 'document')},"
             f" {counted(report.passages, 'passage')}."
         )
-        for name, reason in report.skipped:
+        draw_skipped(report.skipped)
+
+
+def draw_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+    """Files that were left out, with the reason: a few as they are, many in a fold."""
+    if len(skipped) <= FEW_SKIPPED:
+        for name, reason in skipped:
             st.warning(plain(reason if reason.startswith(name) else f"{name}: {reason}"))
+        return
+    st.warning(f"{counted(len(skipped), 'file')} left out.")
+    rows = [(cell(name), cell(reason)) for name, reason in skipped]
+    with st.expander("Which files, and why"):
+        st.dataframe(pd.DataFrame(rows, columns=["File", "Reason"]), hide_index=True)
 
 
 def add_documents() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 from playwright.sync_api import expect
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> The kiln is green."
@@ -30,6 +33,26 @@ def test_upload_shows_counts_reasons_and_chunks(app, page, look):
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Ask").click()
     expect(page.get_by_role("combobox", name="Corpus")).to_have_value("field notes")
     expect(page.get_by_text("Questions to try")).to_have_count(0)
+
+
+def test_many_files_left_out_of_an_archive_are_named_in_a_fold(app, page, look):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as zipped:
+        zipped.writestr("guide/kiln.txt", "The kiln was built in 1890.")
+        for number in range(5):
+            zipped.writestr(f"guide/figures/{number}.png", b"a picture")
+    page.goto(f"{app.url}/corpora")
+    page.get_by_text("Add documents").click()
+    page.get_by_label("Corpus", exact=True).fill("a guide")
+    page.locator("input[type=file]").set_input_files(
+        {"name": "guide.zip", "mimeType": "application/zip", "buffer": archive.getvalue()}
+    )
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("5 files left out.")).to_be_visible()
+    page.get_by_text("Which files, and why").click()
+    fold = page.get_by_test_id("stExpander").filter(has_text="Which files, and why")
+    expect(fold.get_by_role("grid")).to_have_attribute("aria-rowcount", "6")
+    look(page, "corpora_left_out")
 
 
 def test_passage_text_is_never_markup(app, page):

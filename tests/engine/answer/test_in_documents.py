@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from engine.answer.in_documents import MIDDLE, SLOPE, answered_probability, doubted, probability, repeated
+from engine.answer.in_documents import MIDDLE, SLOPE, answered_probability, doubted, probability, repeated, uncertain
 from engine.answer.sentence_scores import Candidate, score_sentences
 from engine.core.settings import Retrieval
 from engine.core.values import Answer, Case, Passage, Stamp
@@ -47,6 +47,14 @@ def test_only_a_doubt_under_the_setting_is_said(answerable, warned):
     assert doubted(case, Retrieval(doubt_under=0.0)) == ""
 
 
+@pytest.mark.parametrize(("answerable", "told"), [(None, False), (0.05, True), (0.49, True), (0.5, False)])
+def test_less_than_an_even_chance_is_told(answerable, told):
+    case = Case(
+        id="c", question="Who?", passages=(), answer=Answer(text="x"), stamp=Stamp(model="m"), answerable=answerable
+    )
+    assert ("(probability 0." in uncertain(case)) == told
+
+
 @pytest.mark.parametrize(
     ("said", "warned"),
     [("Who built the bridge? [cite_1]", True), ("who built the bridge", True), ("Lind built the bridge.", False)],
@@ -60,7 +68,7 @@ def test_an_answer_that_is_the_question_is_told(said, warned):
 def test_a_doubt_announces_an_answer_only_where_there_is_one(refused):
     answer = Answer(text="x", refused=refused)
     case = Case(id="c", question="Who?", passages=(), answer=answer, stamp=Stamp(model="m"), answerable=0.05)
-    assert ("The answer below" in doubted(case, Retrieval())) == (not refused)
+    assert ("The answer uses" in doubted(case, Retrieval())) == (not refused)
     assert "what the writer would say" not in doubted(case, Retrieval())
 
 

@@ -47,9 +47,17 @@ def test_audit_with_json_says_how_far_each_sentence_is_borne_out():
     record = {"id": "a", "question": "Does iron rust?", "passages": ["Iron rusts in the rain."]}
     record["answer"] = "Iron rusts in the rain [1]. The bank opened in 1920."
     result = run("audit", "-", "--json", stdin=json.dumps(record) + "\n")
-    copied, made_up = json.loads(result.stdout)["support"]
+    line = json.loads(result.stdout)
+    copied, made_up = line["support"]
     assert copied["support"] > 0.5 > made_up["support"]
     assert record["answer"][made_up["start"] : made_up["end"]] == "The bank opened in 1920."
+    assert line["answerable"] == Workbench().cases.load(line["case"]).answerable > 0.8
+
+
+def test_an_audited_question_that_its_passages_do_not_answer_is_told():
+    record = {"question": "Who founded the bank of Ostra?", "passages": ["Iron rusts in the rain."], "answer": "Holm."}
+    result = run("audit", "-", "--json", stdin=json.dumps(record) + "\n")
+    assert json.loads(result.stdout)["answerable"] < 0.2
 
 
 def test_audit_saves_good_records_and_leaves_an_error_in_the_place_of_bad_ones():
