@@ -2,7 +2,8 @@
 
 Every part is general and can be shown: nothing was learned but seven weights. They were fitted by maximum
 likelihood (which sentence of the retrieved passages holds the answer) on 250 questions of the NQ gold passages and
-rounded; XQuAD and CLAP NQ were not used for them.
+rounded; XQuAD and CLAP NQ were not used for them. "What is" followed by a title of HotpotQA's pages: the defining
+sentence is the best one for 0.92 of 150, without its cue for 0.84.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ WEIGHTS = {
     "words": 0.5,  # share of the question's content words, rare ones weighing more, that the sentence has
     "context": 0.6,  # the same with the sentence before, the title and the heading above
     "passage": 1.0,  # the passage's own closeness less that of the closest passage, 0 or below
-    "cue": 0.4,  # a date for "when", a number for "how many", a name that the question lacks for "who" and "where"
+    # a date for "when", a number for "how many", a name that the question lacks for "who" and "where", for "what is" a
+    # sentence that begins with the same and says what it is
+    "cue": 0.4,
     "heading": -0.3,  # 1 for a line without an end mark that is neither a list item nor a row of a table
     "length": 0.2,  # natural logarithm of 1 + content words: short sentences match by chance
 }
@@ -49,6 +52,15 @@ _ASKS_NUMBER = re.compile(
 _ASKS_NAME = re.compile(
     r"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:person|city|country|state|place|town|county|region|river)\b",
     re.I,
+)
+_ASKS_MEANING = re.compile(
+    r"(?:what|who)(?:['’]s| is| are| was| were) (?:an? |the )?(?P<is>[^?]+?)\W*$|"
+    r"what do(?:es)? (?:an? |the )?(?P<means>[^?]+?) mean\W*$",
+    re.I,
+)
+_SAYS_WHAT = (
+    r"(?:\W*|.{{1,40}}, )(?:the |an? )?{0}(?:e?s)?(?: \([^)]*\)|,[^,]{{1,80}},)? "
+    r"(?:is|are|was|were|means?|refers? to)\b"
 )
 _ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 LIST_ITEM = re.compile(r"(?:\d{1,3}[.)]|\(?[a-z]\)|[-*•]|step \d+)\s", re.I)
@@ -122,9 +134,15 @@ def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedd
 def answer_cue(question: str, sentence: str) -> float:
     """1 where the sentence has the kind of thing that the question asks for, 0 where not, 0.5 for other questions.
 
+    >>> answer_cue("What is a kiln?", "A kiln is an oven."), answer_cue("What is a kiln?", "They built a kiln.")
+    (1.0, 0.5)
     >>> answer_cue("When was it founded?", "It was founded in 1820."), answer_cue("Who founded it?", "It was founded.")
     (1.0, 0.0)
     """
+    if meant := _ASKS_MEANING.match(question.strip()):
+        named = re.escape((meant["is"] or meant["means"]).removesuffix("s"))
+        if re.match(_SAYS_WHAT.format(named), sentence, re.I):
+            return 1.0
     if _ASKS_DATE.search(question):
         return float(bool(_DATE.search(sentence)))
     if _ASKS_NUMBER.search(question):

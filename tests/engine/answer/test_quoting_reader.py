@@ -212,7 +212,11 @@ def test_scores_are_the_sum_of_their_parts_and_the_parts_are_those_named() -> No
         ("How many were there?", "There were some.", 0.0),
         ("Who led Rome?", "The ruler was Caesar.", 1.0),
         ("Who led Rome?", "In Rome there was none.", 0.0),
-        ("What is it?", "It is a cat.", 0.5),
+        ("What is tin?", "Tin is a metal.", 1.0),
+        ("What are the alloys of tin?", "In short, alloys of tin (bronze, pewter) are metals.", 1.0),
+        ("What does pewter mean?", "Pewter, an alloy, refers to tin with lead.", 1.0),
+        ("What is tin?", "They melted tin.", 0.5),
+        ("Why is it a cat?", "It is a cat.", 0.5),
     ],
 )
 def test_answer_cues(question: str, sentence: str, cue: float) -> None:
