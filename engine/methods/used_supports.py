@@ -17,6 +17,7 @@ from engine.core.errors import AttributionError
 from engine.core.metrics import ENTAILED
 from engine.core.progress import Watch
 from engine.core.values import Answer, Attribution, Value
+from engine.methods.are.tools import of_sentences
 from engine.models.protocols import Entailment
 
 Quadrant = Literal["used and supporting", "used but not supporting", "supported but not used", "neither"]
@@ -69,7 +70,8 @@ def used_supports(
     clauses = [without_markers(answer.text[start:end]) for start, end in attribution.spans]
     texts = ["\n".join(passages[number] for number in source) for source in attribution.sources]
     pairs = [(clause, text) for clause in clauses for text in texts]
-    judged = np.asarray(verifier.entailment(pairs, watch), dtype=float).reshape(len(clauses), len(texts))
+    read = of_sentences(verifier, answer.text)
+    judged = np.asarray(read.entailment(pairs, watch), dtype=float).reshape(len(clauses), len(texts))
     floor, kind = _floors(attribution)
     return UsedSupports(
         spans=attribution.spans,

@@ -39,6 +39,11 @@ class OfSentences:
         return self._verifier.entailment([(_sentence(claim), evidence) for claim, evidence in pairs], watch)
 
 
+def of_sentences(verifier: Entailment, answer: str) -> Entailment:
+    """The model for facts and clauses of an answer: they are read as sentences where the answer is written in them."""
+    return OfSentences(verifier) if _ended(without_markers(answer)) else verifier
+
+
 def _sentence(claim: str) -> str:
     """The claim with a full stop, unless it has one."""
     return claim if _ended(claim) else f"{claim}."
@@ -81,9 +86,8 @@ class Task:
 
     @property
     def reader(self) -> Entailment:
-        """The entailment model as it reads facts and clauses: as sentences where the answer is written in sentences."""
-        verifier = self.tools.verifier
-        return OfSentences(verifier) if _ended(without_markers(self.answer)) else verifier
+        """The entailment model as it reads facts and clauses of the answer."""
+        return of_sentences(self.tools.verifier, self.answer)
 
 
 LANGUAGE_MODEL = "lm:"
