@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.cache import workbench
 from components.checking import check_button
-from components.html import escape, note, plain, show, tag
+from components.html import banner, escape, plain, show, tag
 from components.pages import page_link
 from components.sentences import KINDS
 from components.settings_panel import chosen_settings
@@ -45,7 +45,7 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     if said := repeated(case) or doubted(case, chosen_settings().retrieval):
         st.warning(said)
     elif said := uncertain(case):
-        note(said)
+        banner(said)
     return verdict
 
 

@@ -444,6 +444,16 @@ def is_sentence(statement: Statement) -> bool:
     return root.tag_ == "VB" and not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES) for c in root.children if c in tokens)
 
 
+def is_governed(text: str) -> bool:
+    """Does a finite verb govern the text, or is it an instruction; True without the parser.
+
+    >>> [is_governed(text) for text in ("The crystals are white.", "white crystals", "Dry the crystals.")]
+    [True, False, True]
+    """
+    doc = parse(text)
+    return doc is None or any(t.tag_ in _FINITE or (t.tag_ == "VB" and t.dep_ == "ROOT") for t in doc)
+
+
 def _is_stray(verb: Token, root: Token) -> bool:
     """Is it a second finite verb that has no subject and depends on no other verb?"""
     if verb == root or verb.tag_ not in ("VB", "VBP", "VBZ", "VBD") or verb.dep_ in (*_AUXILIARIES, "relcl"):

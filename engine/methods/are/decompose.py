@@ -19,7 +19,7 @@ from engine.answer.citations import blanked, cited_sentences, is_refusal, style_
 from engine.core.progress import Watch
 from engine.core.text import ANY_CITATION
 from engine.english.pronouns import Known, resolve
-from engine.english.statements import clause_starts, split_with_pieces
+from engine.english.statements import clause_starts, is_governed, split_with_pieces
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
 from engine.methods.are.verdict import asked
 from engine.models.protocols import Writer
@@ -235,6 +235,14 @@ def parse_facts(reply: str, clause: str) -> list[str] | None:
     return found if found and (all(related) or not said) else None
 
 
+def _governed(facts: Sequence[str], clause: Clause, made_by: str) -> tuple[Fact, ...]:
+    """The facts of a model; the whole clause in the place of those that no verb governs."""
+    found = {text: _fact(text, clause, made_by) for text in facts if is_governed(text)}
+    if len(found) < len(facts):
+        found.setdefault(whole := plain(clause.text), replace(_fact(whole, clause, made_by), fallback=True))
+    return tuple(found.values())
+
+
 def _facts_by_model(
     text: str, clauses: Sequence[Clause], writer: Writer, demonstrations: int, exchanges: list[Exchange], watch: Watch
 ) -> list[Clause]:
@@ -248,5 +256,5 @@ def _facts_by_model(
         if facts is None:
             done.append(replace(clause, facts=tuple(replace(f, fallback=True) for f in by_rules[number].facts)))
         else:
-            done.append(replace(clause, facts=tuple(_fact(f, clause, writer.name) for f in facts)))
+            done.append(replace(clause, facts=_governed(facts, clause, writer.name)))
     return done

@@ -144,6 +144,14 @@ def test_a_reply_that_cannot_be_parsed_is_counted_and_the_rules_step_in():
     assert [e.reply for e in found.exchanges] == ["Ice melts slowly.", "", "Whales sing."]
 
 
+def test_a_models_line_that_no_verb_governs_is_replaced_by_its_clause():
+    writer = ScriptedWriter(["Wash the white crystals with 40 mL of water.", "white crystals\n40 mL of water"])
+    found = decompose("Wash the white crystals with 40 mL of water.", writer)
+    assert [(f.text, f.fallback) for f in found.clauses[0].facts] == [
+        ("Wash the white crystals with 40 mL of water.", True)
+    ]
+
+
 def test_parsers_refuse_what_is_not_copied_or_leaves_words_out():
     assert parse_clauses("Ice melts.\nSteam rises.", "Ice melts. Steam rises.") == ((0, 10), (11, 23))
     assert parse_clauses("Ice melts.", "Ice melts. Steam rises.") is None
