@@ -47,12 +47,14 @@ def paper(text: str) -> str:
 
 
 def command(text: str) -> str:
-    """The page's first command: its name, and the method that it is given.
+    """The page's first command: its name, and the method or analysis that it is given.
 
     >>> command("```sh\\npython -m engine attribute a.jsonl --method occlusion --model embedded\\n```")
     'attribute --method occlusion'
     """
-    words = shlex.split(re.search(r"^python -m engine (.+)$", text, re.MULTILINE)[1])
+    words = shlex.split(re.search(r"python -m engine ([^`\n]+)", text)[1])
+    if words[0] == "analyse":
+        return f"analyse CASE {shlex.quote(words[2])}"
     chosen = next((i for i, word in enumerate(words) if word in ("--method", "--verifier")), None)
     return " ".join([words[0], *(words[chosen : chosen + 2] if chosen else [])])
 

@@ -106,20 +106,6 @@ def _beside_negation(page: Page, place: int, claim: str, names: list[str], rng: 
     return changed or claim, " ".join(parts), EDITING if changed else SUPPORTIVE
 
 
-def _mixed_up(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
-    """The evidence says one thing of this and another of that; a claim that says the other of this contradicts it."""
-    first, second = rng.sample((edits.change_name, rng.choice((edits.change_number, edits.change_word))), 2)
-    mixed = first(claim, rng, names)
-    other = second(mixed, rng, names) if mixed else None
-    if mixed is None or other is None or len(claim.split()) > 30:
-        return None
-    parts = [claim, other]
-    rng.shuffle(parts)
-    evidence = f"{parts[0].rstrip(' .')}; {parts[1]}" if rng.random() < 0.5 else " ".join(parts)
-    said, label = rng.choice(((claim, SUPPORTIVE), (other, SUPPORTIVE), (mixed, EDITING), (mixed, EDITING)))
-    return said, evidence, label
-
-
 Recipe = Callable[[Page, int, str, list[str], Random], Pair | None]
 _RECIPES: dict[str, tuple[Recipe, float]] = {
     "kept": (_kept, 0.20),
@@ -130,7 +116,6 @@ _RECIPES: dict[str, tuple[Recipe, float]] = {
     "two facts": (_two_facts, 0.10),
     "both negated": (_both_negated, 0.14),
     "beside negation": (_beside_negation, 0.25),
-    "mixed up": (_mixed_up, 0.40),
 }
 
 
