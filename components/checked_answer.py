@@ -8,15 +8,14 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench
-from components.html import note, plain
-from components.reviewer import known_reviewer
+from components.html import note
+from components.reviewer import known_reviewer, write_marks
 from components.sentences import sentences_view
 from components.source_view import open_source
 from engine.analyses.case_verdict import CaseVerdict
 from engine.analyses.facts import record_of
 from engine.cases.places import numbered, rewrite, verdict_of
 from engine.cases.review import SENTENCE, MarkDraft, review_of, withdrawals
-from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.methods.are.backtrack import proposed
 
@@ -53,12 +52,7 @@ def not_in_documents(case: Case, why: str) -> None:
 
 def write(case: Case, asked: dict[str, Any], author: str) -> None:
     """Write the decision into the history of the case and draw the page anew; say why not where it is refused."""
-    try:
-        workbench().cases.add_marks(case.id, drafts(case, asked, author))
-    except GroundworkError as error:
-        st.error(plain(str(error)))
-    else:
-        st.rerun()
+    write_marks(case.id, drafts(case, asked, author))
 
 
 def drafts(case: Case, asked: dict[str, Any], author: str) -> tuple[MarkDraft, ...]:

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
-import streamlit as st
-
 from components.html import visible
-from components.style import stylesheet
+from components.style import component, listen
 from engine.analyses.case_verdict import source_sentence
 from engine.answer.quoting_reader import whole_id
 from engine.core.values import Answer, Case, Passage
 
 LIKENESS = 1.6  # what a cosine with a bonus for shared words stays under; a cross-encoder's logits go beyond
-
-
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "groundwork_evidence",
-        html='<div class="gw"></div>',
-        css=stylesheet("evidence.css"),
-        js=stylesheet("evidence.js"),
-    )
 
 
 def evidence(case: Case, *, key: str, lengths: Mapping[str, int], opened: int | None = None) -> dict[str, int]:
@@ -37,12 +24,8 @@ def evidence(case: Case, *, key: str, lengths: Mapping[str, int], opened: int | 
     measured against the furthest passage of the document in this case.
     """
     data = {**evidence_data(case, lengths), "opened": opened}
-    drawn = _component()(data=data, key=key, on_passage_change=_listen, on_source_change=_listen)
+    drawn = component("evidence")(data=data, key=key, on_passage_change=listen, on_source_change=listen)
     return {name: int(number) for name in ("passage", "source") if (number := drawn.get(name)) is not None}
-
-
-def _listen() -> None:
-    """Streamlit hands out a trigger's value only where something listens."""
 
 
 def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 import streamlit as st
 
-from components.style import stylesheet
+from components.style import component
 from engine.report.drawings import Drawing, to_csv, to_latex, to_svg
-
-
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "groundwork_png", html='<div class="gw"></div>', css=stylesheet("png.css"), js=stylesheet("png.js")
-    )
 
 
 def export_button(draw: Callable[[], Drawing], *, key: str, label: str = "Export figure") -> None:
@@ -31,7 +22,7 @@ def _export(drawing: Drawing) -> None:
     svg = to_svg(drawing)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button("SVG", svg, f"{drawing.name}.svg", "image/svg+xml", on_click="ignore")
-        _component()(data={"svg": svg, "name": f"{drawing.name}.png"}, key=f"png_{drawing.name}", width="content")
+        component("png")(data={"svg": svg, "name": f"{drawing.name}.png"}, key=f"png_{drawing.name}", width="content")
         st.download_button("LaTeX", to_latex(drawing), f"{drawing.name}.tex", "text/x-tex", on_click="ignore")
         st.download_button("CSV", to_csv(drawing), f"{drawing.name}.csv", "text/csv", on_click="ignore")
     st.image(svg)

@@ -9,9 +9,9 @@ from components.cache import workbench
 from components.export_figure import export_button
 from components.facts import tracked_changes
 from components.html import chips, escape, plain, show, tag, visible
+from components.reviewer import write_marks
 from engine.cases.places import decisions, revision
 from engine.cases.review import MarkDraft, review_of
-from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, proposed, revised
 from engine.methods.are.values import AreRecord, Placed
@@ -29,12 +29,7 @@ def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) 
         reason=reason or f"{value} on the Facts page",
         machine=proposed(edit),
     )
-    try:
-        workbench().cases.add_mark(case.id, draft)
-    except GroundworkError as error:
-        st.error(plain(str(error)))
-    else:
-        st.rerun()
+    write_marks(case.id, (draft,))
 
 
 def edits_view(case: Case, record: AreRecord, author: str) -> None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Any
-
-import streamlit as st
 
 from components import state
 from components.answer import with_pills
 from components.html import escape, show, table, tag, visible
 from components.sentences import KINDS
-from components.style import stylesheet
+from components.style import component, listen
 from engine.analyses.case_verdict import FactVerdict, fact_verdict, own_stand
 from engine.analyses.facts import MEASURES, source_of
 from engine.cases.places import numbered
@@ -28,13 +25,6 @@ from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactR
 from engine.models.closed import listed
 
 
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "groundwork_facts", html='<div class="gw"></div>', css=stylesheet("facts.css"), js=stylesheet("facts.js")
-    )
-
-
 def facts_tree(record: AreRecord, verdicts: Mapping[str, FactVerdict], chosen: str, *, key: str) -> dict[str, Any]:
     """Draw clauses and facts, with their verdicts by number, next to the fact `chosen`.
 
@@ -42,8 +32,8 @@ def facts_tree(record: AreRecord, verdicts: Mapping[str, FactVerdict], chosen: s
     chosen, {"source": [fact, round, place]} for evidence to be shown in its document (see `evidence_at`).
     """
     data = {**tree_data(record, verdicts), "key": key, "chosen": chosen, "passage": state.selected_passage(sys.maxsize)}
-    drawn = _component()(
-        data=data, key=key, on_fact_change=_listen, on_passage_change=_listen, on_source_change=_listen
+    drawn = component("facts")(
+        data=data, key=key, on_fact_change=listen, on_passage_change=listen, on_source_change=listen
     )
     if drawn.passage is not None:
         state.select(passage=int(drawn.passage))
@@ -55,10 +45,6 @@ def evidence_at(record: AreRecord, place: Sequence[int]) -> tuple[str, Evidence]
     fact, round_, considered = map(int, place)
     found = record.facts[fact]
     return found.fact.text, found.iterations[round_].considered[considered]
-
-
-def _listen() -> None:
-    """Streamlit hands out a trigger's value only where something listens."""
 
 
 def clause_pieces(text: str) -> list[dict[str, Any]]:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import starmap
-from typing import Any
 
 import streamlit as st
 
 from components.export_figure import export_button
 from components.html import escape, plain, show, table, tag
-from components.style import stylesheet
+from components.style import component
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.core.values import Case
 from engine.report.drawings import drawn_faithfulness
-
-
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "groundwork_plots", html='<div class="gw"></div>', css=stylesheet("plots.css"), js=stylesheet("plots.js")
-    )
 
 
 def faithfulness_view(report: FaithfulnessReport, case: Case, *, key: str) -> None:
@@ -38,7 +29,7 @@ def faithfulness_view(report: FaithfulnessReport, case: Case, *, key: str) -> No
         "unlikely soon after the most relevant tokens are removed. One case gives a point, not an interval."
     )
     drawing = drawn_faithfulness(case, report)
-    _component()(data={"plots": [plot.to_dict() for plot in drawing.parts]}, key=f"{key}_plots")
+    component("plots")(data={"plots": [plot.to_dict() for plot in drawing.parts]}, key=f"{key}_plots")
     export_button(lambda: drawing, key=key)
     _diagnostics(report)
 

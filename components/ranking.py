@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
-
-import streamlit as st
 
 from components.evidence import score_bar, score_scales
 from components.html import visible
-from components.style import stylesheet
+from components.style import component
 from engine.answer.quoting_reader import whole_id
 from engine.core.values import Case
 
 LONGEST = 180  # characters of a passage shown in its row
 
 
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "groundwork_ranking", html='<div class="gw"></div>', css=stylesheet("ranking.css"), js=stylesheet("ranking.js")
-    )
-
-
 def ranking(case: Case, *, key: str, moving: bool = False) -> None:
     """Draw a row per retrieved passage; `moving`: from the places of the search to those of the re-ranking."""
-    _component()(data={"rows": ranking_rows(case), "moving": moving}, key=key)
+    component("ranking")(data={"rows": ranking_rows(case), "moving": moving}, key=key)
 
 
 def ranking_rows(case: Case) -> list[dict[str, Any]]:

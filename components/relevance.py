@@ -10,10 +10,9 @@ from components.analysis_run import begin
 from components.cache import workbench
 from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
-from components.reviewer import reviewer
+from components.reviewer import reviewer, write_marks
 from engine.analyses.said import RelevanceOptions
-from engine.cases.review import MarkDraft, rating, rating_target, review_of, reviewers_ratings, withdrawals
-from engine.core.errors import GroundworkError
+from engine.cases.review import rating, rating_target, review_of, reviewers_ratings, withdrawals
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.judge import judge_warning
@@ -60,7 +59,7 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
             if rated.level
             else withdrawals(history, "override", target, author)
         )
-        _keep(case, drafts)
+        write_marks(case.id, drafts)
 
     step = next(s for s in searched if s.number == chosen)
     _rate_step(step, raters, own, mark, key=key, disabled=not author)
@@ -100,16 +99,6 @@ def _rate_step(
         wanted = next((name for name in LEVELS if name == picked), None)
         if wanted != level:
             mark(Rating(step=step.number, passage=hit.passage.id, level=wanted))
-
-
-def _keep(case: Case, drafts: Sequence[MarkDraft]) -> None:
-    try:
-        for draft in drafts:
-            workbench().cases.add_mark(case.id, draft)
-    except GroundworkError as error:
-        st.error(plain(str(error)))
-        return
-    st.rerun()
 
 
 def _ask_model(case: Case, solution: Solution, key: str) -> None:

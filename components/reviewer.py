@@ -1,4 +1,4 @@
-"""Who marks: the person whom a login vouches for, else the name that is typed.
+"""Who marks: the person whom a login vouches for, else the name that is typed; and the writing of marks.
 
 Two logins are understood: Streamlit's own OpenID Connect (`[auth]` in .streamlit/secrets.toml) and a reverse proxy
 that puts the person's name into a header, which GROUNDWORK_USER_HEADER names; see docs/access.md.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from components import state
-from components.html import note
+from components.cache import workbench
+from components.html import note, plain
+from engine.cases.review import MarkDraft
+from engine.core.errors import GroundworkError
 
 HEADER = "GROUNDWORK_USER_HEADER"
 LONGEST = 200  # characters of a name
@@ -38,6 +41,19 @@ def known_reviewer() -> str:
 
 def _logged_in() -> str:
     return identity(st.user.to_dict(), time.time()) or forwarded(os.environ.get(HEADER, ""), st.context.headers)
+
+
+def write_marks(case_id: str, drafts: Sequence[MarkDraft], seen: str | None = None) -> None:
+    """Write marks into a case's history and draw the page anew; say why not where they are refused.
+
+    `seen` is the head hash of the history that the page showed: something newer refuses them.
+    """
+    try:
+        workbench().cases.add_marks(case_id, drafts, seen)
+    except GroundworkError as error:
+        st.error(plain(str(error)))
+    else:
+        st.rerun()
 
 
 def identity(claims: Mapping[str, object], now: float) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
-
-import streamlit as st
 
 from components import state
 from components.evidence import answer_pieces
 from components.html import text_after, text_before, visible
-from components.style import stylesheet
+from components.style import component, listen
 from engine.analyses.case_verdict import (
     OWN_VERDICTS,
     CaseVerdict,
@@ -39,16 +36,6 @@ AROUND = 110  # characters shown on either side of a quoted sentence
 LEADS = {"not found": "No source settles this. The closest sentence:", "contradicted": "", "borne out": ""}
 
 
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "groundwork_sentences",
-        html='<div class="gw"></div>',
-        css=stylesheet("sentences.css"),
-        js=stylesheet("sentences.js"),
-    )
-
-
 def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) -> dict[str, Any] | None:
     """Draw the tinted answer next to its evidence; the link keeps the selected sentence and passage.
 
@@ -58,15 +45,11 @@ def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) 
     ({"opened": {"sentence": 3, "passage": 1}}).
     """
     data = {**sentences_data(case, verdict), "frozen": frozen, "verdicts": list(OWN_VERDICTS.values())}
-    drawn = _component()(data=data, key=key, on_selected_change=_listen, on_decision_change=_listen)
+    drawn = component("sentences")(data=data, key=key, on_selected_change=listen, on_decision_change=listen)
     if drawn.selected:
         state.select(**{name: int(number) for name, number in drawn.selected.items()})
     asked: dict[str, Any] | None = drawn.decision
     return asked or ({"opened": drawn.selected} if "passage" in (drawn.selected or {}) else None)
-
-
-def _listen() -> None:
-    """Streamlit hands out a trigger's value only where something listens."""
 
 
 def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:

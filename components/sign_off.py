@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from components.answer import with_pills
 from components.facts import tracked_changes
 from components.html import escape, note, plain, show, tag
+from components.reviewer import write_marks
 from engine.analyses.case_verdict import case_verdict, conclusions, open_items
 from engine.analyses.facts import record_of
 from engine.cases.places import revision
-from engine.cases.review import Conclusion, MarkDraft, Review, sign_off
-from engine.cases.store import CaseStore
-from engine.core.errors import GroundworkError
+from engine.cases.review import Conclusion, Review, sign_off
 from engine.core.text import counted
 from engine.core.values import Case
 
@@ -26,12 +23,12 @@ MEANING: dict[Conclusion, str] = {
 
 
 @st.dialog("Sign off", width="medium")
-def sign_off_dialog(case: Case, review: Review, author: str, store: CaseStore) -> None:
+def sign_off_dialog(case: Case, review: Review, author: str) -> None:
     """The sign-off over the page; a sign-off freezes the case."""
-    sign_off_view(case, review, author, store)
+    sign_off_view(case, review, author)
 
 
-def sign_off_view(case: Case, review: Review, author: str, store: CaseStore) -> None:
+def sign_off_view(case: Case, review: Review, author: str) -> None:
     """Show what is signed and take the conclusion."""
     verdict = case_verdict(case, review)
     show(tag("p", tag("b", escape(verdict.headline if verdict else "The answer was not checked against its sources."))))
@@ -63,14 +60,4 @@ def sign_off_view(case: Case, review: Review, author: str, store: CaseStore) -> 
     if conclusion is None:
         st.error("Choose a conclusion.")
         return
-    _write(store, case, sign_off(author, conclusion, reason, verdict.headline if verdict else ""), review.head)
-
-
-def _write(store: CaseStore, case: Case, drafts: Sequence[MarkDraft], head: str) -> None:
-    """Add both entries and draw the page anew; a sign-off of something newer than was shown is refused."""
-    try:
-        store.add_marks(case.id, drafts, head or None)
-    except GroundworkError as error:
-        st.error(plain(str(error)))
-    else:
-        st.rerun()
+    write_marks(case.id, sign_off(author, conclusion, reason, verdict.headline if verdict else ""), review.head or None)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import streamlit as st
 
 from engine.core.files import ASSETS
@@ -28,6 +31,18 @@ def _tint(colour: str, share: float) -> str:
 def stylesheet(name: str) -> str:
     """A file of assets/components."""
     return (ASSETS / "components" / name).read_text(encoding="utf-8")
+
+
+@cache
+def component(name: str) -> Any:
+    """A component of the project's own: the files NAME.css and NAME.js of assets/components."""
+    return st.components.v2.component(
+        f"groundwork_{name}", html='<div class="gw"></div>', css=stylesheet(f"{name}.css"), js=stylesheet(f"{name}.js")
+    )
+
+
+def listen() -> None:
+    """Streamlit hands out a trigger's value only where something listens."""
 
 
 def apply_style() -> None:

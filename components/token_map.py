@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -18,7 +18,7 @@ from components import state
 from components.analysis_run import ask_for, begin, is_open, seconds_said
 from components.html import visible
 from components.settings_panel import chosen_settings
-from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
+from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, component
 from engine.analyses.faithfulness import RankingCheck, rankings_beside, report_by, rows_ahead
 from engine.analyses.kind import FAITHFULNESS
 from engine.analyses.token_map import MapRows, TokenMap, check_due, check_of, settings_of_map
@@ -32,16 +32,6 @@ AGREE = 0.5  # rank correlation from which a map and occlusion are said to agree
 CHECK = "Check this map"
 
 
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "groundwork_token_map",
-        html='<div class="gw"></div>',
-        css=stylesheet("token_map.css"),
-        js=stylesheet("token_map.js"),
-    )
-
-
 def heat_map(data: dict[str, Any], *, key: str, ask: Callable[[dict[str, int]], None] | None = None) -> None:
     """Draw the answer and pieces of text in the colour of their scores; see `token_map_data` for what `data` holds.
 
@@ -51,7 +41,7 @@ def heat_map(data: dict[str, Any], *, key: str, ask: Callable[[dict[str, int]], 
     whole = {**data, "colours": [NEGATIVE, POSITIVE, SEQUENTIAL], "strength": STRENGTH}
     # Callbacks: a finished run may draw the page anew before it comes to the map, and a click would be lost.
     own = {"on_selected_change": partial(_select, key), "on_asked_change": partial(_ask, key, ask)}
-    _component()(data=whole, key=key, **own)
+    component("token_map")(data=whole, key=key, **own)
 
 
 def _select(key: str) -> None:

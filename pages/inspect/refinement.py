@@ -17,14 +17,13 @@ from components.passage_labels import MARKED, passage_labels
 from components.polling import redraw, result_of, say_problem, wait_for
 from components.refinement_controls import begin, controls, options_for, watch_run
 from components.refinement_scores import fact_table, score_table
-from components.reviewer import reviewer
+from components.reviewer import reviewer, write_marks
 from components.settings_panel import chosen_workbench
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import analysis_id, history_of, reports_of
 from engine.cases.review import MarkDraft, Review, review_of, with_labels, withdrawals
-from engine.core.errors import GroundworkError
 from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.methods.refinement import gates
@@ -99,13 +98,7 @@ def passages_tab(case: Case, review: Review) -> None:
         st.caption("Enter your name to mark passages. The case's history records it.")
 
     def mark(number: int, chosen: str) -> None:
-        try:
-            for draft in drafts(case, number, chosen, author):
-                workbench().cases.add_mark(case.id, draft)
-        except GroundworkError as error:
-            st.error(plain(str(error)))
-            return
-        st.rerun()
+        write_marks(case.id, drafts(case, number, chosen, author))
 
     passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author)
 

@@ -12,7 +12,7 @@ from components.html import cell, note, plain
 from components.library import bin_list, case_table, leaderboard_table, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
-from components.reviewer import reviewer
+from components.reviewer import reviewer, write_marks
 from components.sign_off import sign_off_dialog
 from engine.analyses.quality import qualities
 from engine.cases.case_file import write_case_file
@@ -77,15 +77,9 @@ def review(case: Case) -> None:
         note("Enter your name to review. The case's history records it.")
 
     def add(draft: MarkDraft) -> None:
-        try:
-            # Seen is what this page showed: a sign-off of something newer is refused.
-            store.add_mark(case.id, draft, found.head or None)
-        except GroundworkError as error:
-            st.error(plain(str(error)))
-        else:
-            st.rerun()
+        write_marks(case.id, (draft,), found.head or None)
 
-    review_status(found, chain, author, add, lambda: sign_off_dialog(case, found, author, store), key="review")
+    review_status(found, chain, author, add, lambda: sign_off_dialog(case, found, author), key="review")
     if found.status == "signed off":
         st.info("This case is frozen. To change it, make a new version: it starts open, with the same content.")
         if st.button("Make a new version", disabled=not author):

@@ -105,7 +105,7 @@ def signing():
 
     store = components.cache.workbench().cases
     case, history = store.load_whole(st.query_params["case"])
-    sign_off_view(case, review_of(history), "Ada", store)
+    sign_off_view(case, review_of(history), "Ada")
 
 
 def dialog_for(case: str) -> AppTest:
