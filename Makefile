@@ -44,6 +44,7 @@ bench-retrieval:
 	$(BIN)/python -m bench.retrieval --data $(DATA) --write
 	$(BIN)/python -m bench.ranking --data $(DATA) --write
 	$(BIN)/python -m bench.scale --write
+	$(BIN)/python -m bench.in_documents --data $(DATA) --write
 bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA) --write
 bench-attribution:

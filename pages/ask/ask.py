@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components import state
-from components.answer import with_pills
+from components.answer import answer_view, with_pills
 from components.cache import document_lengths, questions
 from components.case_head import case_head
 from components.checked_answer import checked_answer, not_in_documents
@@ -20,7 +20,9 @@ from components.runs import Run
 from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
 from components.source_view import open_source
 from components.steps import draw_steps
+from engine.analyses.reading import KIND as READING
 from engine.answer.in_documents import doubted
+from engine.answer.quoting_reader import withheld
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import FIRST_CASE, SAMPLES
@@ -89,6 +91,14 @@ def given_passages(case: Case) -> None:
         state.select(passage=asked["passage"])
     if "source" in asked:
         open_source(case, asked["source"])
+
+
+def would_have_said(case: Case) -> None:
+    """What the quoting reader held back because nothing was close enough."""
+    for reading in READING.of(case):
+        if answer := withheld(reading, case.passages, chosen_settings().reader):
+            with st.expander("What it would have said"):
+                answer_view(answer)
 
 
 def ask_form(case: Case | None) -> None:
@@ -168,6 +178,7 @@ elif case is not None:
     verdict = case_head(case)
     if doubt := doubted(case, chosen_settings().retrieval):
         not_in_documents(case, doubt)
+        would_have_said(case)
     views = {} if verdict is None else {"Sentences and evidence": lambda: checked_answer(case, verdict)}
     views["Passages given to the writer"] = lambda: given_passages(case)
     if case.hits:

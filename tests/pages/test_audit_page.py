@@ -13,7 +13,9 @@ from components.checked_answer import drafts
 from components.evidence import evidence_data
 from components.sentences import sentences_data
 from engine.analyses.case_verdict import case_verdict
+from engine.answer.quoting_reader import read
 from engine.cases.review import review_of
+from engine.core.settings import Reader
 from engine.core.values import AuditRecord
 from engine.corpus.samples import FIRST_CASE
 from tests.engine.cases.test_case_verdict import checked as checked_case
@@ -224,6 +226,22 @@ def test_a_weak_match_says_its_best_score_and_can_be_marked_as_not_in_the_docume
     assert "best passage score" in mark.reason
     assert "Ada: not in these documents." in html(app)
     assert "Mark as" not in " ".join(b.label for b in app.button)
+
+
+def test_what_the_reader_held_back_is_there_to_read(app):
+    app.run()
+    case = store().load(FIRST_CASE)
+    (stored,) = (a for a in case.analyses if a.kind == "reading")
+    refused = read(case.question, case.passages, components.cache.workbench().embedder, Reader(close_enough=2.0))
+    assert refused.answer.refused
+    analyses = tuple(replace(a, result=refused) if a is stored else a for a in case.analyses)
+    store().save(replace(case, id="held", answerable=0.1, answer=refused.answer, analyses=analyses))
+    app.query_params["case"] = "held"
+    app.run()
+    assert not app.exception
+    (fold,) = (fold for fold in app.expander if fold.label == "What it would have said")
+    (held,) = (element.proto.body for element in fold.get("html"))
+    assert case.answer.text.split()[0] in held and "gw-answer" in held
 
 
 def test_cited_passages_come_first_and_a_bar_is_as_long_as_its_score(app):

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from engine.answer.citations import cited_sentences
-from engine.answer.quoting_reader import NEAR, NOTHING_CLOSE, Reading, depth_of, read
+from engine.answer.quoting_reader import NEAR, NOTHING_CLOSE, Reading, depth_of, read, withheld
 from engine.answer.sentence_scores import WEIGHTS, answer_cue, score_sentences
 from engine.core.settings import Chunking, Reader
 from engine.core.values import Document, Passage
@@ -81,6 +81,15 @@ Install the portal with pip:
 pip install portal
 ```
 """
+
+
+def test_what_is_held_back_is_what_a_lower_threshold_quotes() -> None:
+    passages = [p for document in load_bytes(POLICY, "policy.md") for p in cut(document, Chunking())]
+    question, embedder = "Which rules apply to booking?", load_embedder()
+    quoted, refused = (read(question, passages, embedder, Reader(close_enough=limit)) for limit in (0.0, 2.0))
+    assert refused.answer.text == NOTHING_CLOSE
+    assert withheld(refused, passages) == quoted.answer
+    assert withheld(quoted, passages) is None
 
 
 @pytest.mark.parametrize(
