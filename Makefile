@@ -50,7 +50,7 @@ bench-models:
 bench-attribution:
 	$(BIN)/python -m bench.attribution --write
 	$(BIN)/python -m bench.recolour --write
-# The runs of docs/findings.md: an hour each, broken off and resumed as one likes
+# The runs of docs/findings.md: an hour together; another call resumes them
 bench-evaluate:
 	$(BIN)/python -m bench.findings prepare --data $(DATA)
 	$(BIN)/python -m bench.findings run --data $(DATA)

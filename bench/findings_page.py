@@ -1,4 +1,4 @@
-"""docs/findings.md from the rows of runs: `make findings`, or python -m bench.findings_page [--runs FOLDER].
+"""docs/findings.md from the rows of runs: python -m bench.findings_page [--runs FOLDER].
 
     python -m bench.findings_page ship --from runs --name NAME ...   # rows of runs into assets/evaluations
     python -m bench.findings_page draw                               # the page and its figures from those rows

@@ -175,16 +175,13 @@ def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
     if named:
         value = st.selectbox("Value", named, key=f"value_{listed.name}", format_func=value_name) or named[0]
         open_unit(folder, found, figure_view(questions(found.rows, value), key=f"questions_{listed.name}_{value}"))
-    if any(row.case for row in found.rows):
-        st.caption("Select a row to open its case.")
-    picked = st.dataframe(
-        units(found.rows),
-        hide_index=True,
-        placeholder="–",
-        key=f"units_{listed.name}",
-        on_select="rerun",
-        selection_mode="single-row",
-    )
+    shown = {"hide_index": True, "placeholder": "–", "key": f"units_{listed.name}"}
+    if not any(row.case for row in found.rows):
+        st.caption("This run came without its cases, so a row opens nothing. Its values are all here.")
+        st.dataframe(units(found.rows), **shown)
+        return
+    st.caption("Select a row to open its case.")
+    picked = st.dataframe(units(found.rows), on_select="rerun", selection_mode="single-row", **shown)
     for index in picked.selection.rows:
         open_unit(folder, found, found.rows[index].case)
 

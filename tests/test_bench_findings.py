@@ -1,8 +1,10 @@
 """The page of findings: what is shipped of a run, and what fills its braces."""
 
+import re
+
 import pytest
 
-from bench.findings_page import bare, cell, joined, page, ship, short_of_memory, stable, table_of, whole
+from bench.findings_page import PAGE, TEMPLATE, bare, cell, joined, page, ship, short_of_memory, stable, table_of, whole
 from engine.methods.refinement.values import Cost
 from engine.studies.evaluate import evaluate, opened
 from engine.studies.library import SHIPPED
@@ -64,6 +66,12 @@ def test_a_run_is_shipped_and_its_page_filled(sample_home, tmp_path):
         table_of(shipped, "else")
     with pytest.raises(KeyError, match="0 lines"):
         cell(shipped, "gold", "by_depth", "7", "density")
+
+
+def test_the_page_of_findings_says_what_the_shipped_rows_say():
+    template = re.sub(r"^\{\{figure .*$", "", TEMPLATE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    written = re.sub(r"^!\[.*\]\(images/findings/.*$", "", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert page(template, SHIPPED) == written
 
 
 def test_methods_that_were_run_apart_stand_in_one_table(sample_home, tmp_path):

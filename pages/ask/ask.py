@@ -94,7 +94,7 @@ def given_passages(case: Case) -> None:
 
 
 def would_have_said(case: Case) -> None:
-    """What the quoting reader held back because nothing was close enough."""
+    """The sentences that the quoting reader held back, because nothing was close enough."""
     for reading in READING.of(case):
         if answer := withheld(reading, case.passages, chosen_settings().reader):
             with st.expander("What it would have said"):

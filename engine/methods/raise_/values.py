@@ -296,7 +296,6 @@ METHODS = (
     ReasoningMethod("step-back-rag", "Step-Back+RAG", "searches the principle", "principle"),
     ReasoningMethod("hyde", "HyDE", "searches a hypothetical answer", "hypothetical answer"),
 )
-BASELINES = tuple(method for method in METHODS if method.name != "raise")
 
 
 def method_of(name: str) -> ReasoningMethod:
