@@ -275,7 +275,7 @@ def read(question: str, passages: Sequence[Passage], embedder: Embedder, setting
 
 
 def withheld(reading: Reading, passages: Sequence[Passage], settings: Reader = Reader()) -> Answer | None:
-    """The quotation without a threshold, where nothing was close enough; None for a reading that quotes or has no sentence."""
+    """The quotation without a threshold, for a reading that quoted nothing; None for another, or without a sentence."""
     chosen = choose(reading.candidates, passages, reading.depth, settings.sentences) if reading.answer.refused else []
     return quote(whole(chosen, reading.candidates, passages), passages) if chosen else None
 
