@@ -30,7 +30,7 @@ from engine.answer.write import Write, Written, prompting, quoting, refusing
 from engine.cases.importers import imported_case
 from engine.cases.store import CaseStore, new_case_id
 from engine.core.errors import AttributionError, CorpusError, InputError, ModelError, ServerError
-from engine.core.files import home, now
+from engine.core.files import EMBEDDED, home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Settings
 from engine.core.values import Analysis, Answer, AuditRecord, Case, Passage, Stamp, Step, Value, inputs_hash
@@ -47,7 +47,6 @@ from engine.models.defaults import AUTO, resolve_writer
 from engine.models.embedder import DEFAULT, full_name, load_embedder
 from engine.models.protocols import Embedder, Reranker, require
 from engine.models.registry import load_writer
-from engine.models.verifier import load_entailment
 from engine.retrieve import bm25
 
 METHODS = ("reranked", "vanilla", "attr-rag")
@@ -301,17 +300,19 @@ class Workbench:
         self.cases.save(case)
         return case
 
-    def support(self, case: Case, watch: Watch | None = None) -> tuple[SentenceSupport, ...]:
-        """How far the passages bear out each sentence of the answer, by the embedded verifier and the default scorer.
+    def support(
+        self, case: Case, watch: Watch | None = None, *, model: str = AUTO, verifier: str = EMBEDDED
+    ) -> tuple[SentenceSupport, ...]:
+        """How far the passages bear out each sentence of the answer, by a verifier and a model that scores.
 
         Where the scorer is missing or the passages exceed its window, the other parts decide.
         """
         scored: Scored | None = None
         with suppress(ModelError, AttributionError):
-            scorer = self.tools.scorer()
+            scorer = self.tools.scorer(model)
             prompt, answer, _ = subject(case, scorer, self.settings)
             scored = scorer, prompt, answer
-        return answer_support(case.answer, case.passages, load_entailment(), self.embedder, scored, watch)
+        return answer_support(case.answer, case.passages, self.tools.verifier(verifier), self.embedder, scored, watch)
 
 
 def _one_process() -> FileLock:

@@ -15,6 +15,7 @@ from engine.commands.shared import (
     model_option,
     progress,
     run_records,
+    verifier_option,
     with_workbench,
     workbench,
 )
@@ -63,25 +64,28 @@ def _readable(case: Case, doubt: str) -> str:
 @click.command()
 @file_argument
 @click.option("--json", "as_json", is_flag=True, help="Add the support of each sentence of the answer.")
-def audit(file: TextIO, as_json: bool) -> None:
+@model_option
+@verifier_option
+def audit(file: TextIO, as_json: bool, model: str, verifier: str) -> None:
     """Add answers from other systems to the library: question, passages, answer.
 
     A line may name a `corpus`: `analyse CASE facts` then searches it too, and `passages` may be empty.
 
     With --json each line has `answerable`, the probability that the passages answer the question, and `support`: how
-    far they bear out each sentence of the answer, 0 to 1.
+    far they bear out each sentence of the answer, 0 to 1, by `--verifier` and the model that scores, `--model`.
 
     Example: python -m engine audit answers.jsonl --json
     """
-    bench = workbench()
-    watch = progress()
+    bench, watch = workbench(), progress()
 
     def work(record: AuditRecord) -> list[Record]:
         case = bench.audit(record)
         line: Record = {"id": record.id, "case": case.id}
         if as_json:
             line["answerable"] = case.answerable
-            line["support"] = [sentence.to_dict() for sentence in bench.support(case, watch)]
+            line["support"] = [
+                sentence.to_dict() for sentence in bench.support(case, watch, model=model, verifier=verifier)
+            ]
         return [line]
 
     run_records(file, AuditRecord, work)

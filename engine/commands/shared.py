@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from engine.core.errors import GroundworkError
+from engine.core.files import EMBEDDED
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
 from engine.core.values import AuditRecord, Hit, Value, read_jsonl
@@ -47,6 +48,12 @@ model_option = click.option(
     show_default=True,
     callback=_named,
     help="auto (the defaults of Settings), reader, embedded, an id, a URL.",
+)
+verifier_option = click.option(
+    "--verifier",
+    default=EMBEDDED,
+    show_default=True,
+    help="embedded, medium, large, an NLI model's id or folder, or lm:MODEL.",
 )
 
 

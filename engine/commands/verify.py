@@ -27,7 +27,16 @@ from engine.analyses.claims import (
 from engine.analyses.facts import KIND as FACTS, FactsOptions
 from engine.answer.context import check_question
 from engine.cases.importers import imported_case
-from engine.commands.shared import Record, emit, file_argument, progress, run_records, set_option, workbench
+from engine.commands.shared import (
+    Record,
+    emit,
+    file_argument,
+    progress,
+    run_records,
+    set_option,
+    verifier_option,
+    workbench,
+)
 from engine.core.errors import RecordError
 from engine.core.files import EMBEDDED
 from engine.core.metrics import d_correct, n_c
@@ -39,12 +48,6 @@ from engine.methods.are.tools import LANGUAGE_MODEL, load_tools
 from engine.methods.are.values import AreRecord
 from engine.models.verifier import entails_by, load_entailment
 
-verifier_option = click.option(
-    "--verifier",
-    default=EMBEDDED,
-    show_default=True,
-    help="embedded, medium, large, an NLI model's id or folder, or lm:MODEL.",
-)
 decomposer_option = click.option(
     "--model", "decomposer", default=RULES, show_default=True, help="rules, or the language model that splits."
 )

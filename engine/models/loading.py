@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,9 @@ def merge_adapter(module: Any, folder: Path) -> Any:
 
     if not (folder / "adapter_model.safetensors").is_file():
         raise OSError(f"{folder} has no adapter_model.safetensors")
-    return PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
+    with warnings.catch_warnings():  # PEFT reads an attribute that transformers has renamed
+        warnings.simplefilter("ignore", FutureWarning)
+        return PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
 
 
 def estimate(name: str | Path) -> MemoryEstimate:
