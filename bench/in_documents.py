@@ -1,9 +1,9 @@
 """Is it in the documents: python -m bench.in_documents --data DIR [--write].
 
 The probability of `engine/answer/in_documents.py` over the passages that `ask` finds. CLAP NQ: questions that its page
-answers, and others. XQuAD: for every other question the passages without the paragraph that answers. Beside it single
-parts of the sentences' scores and the best passage's own score, by AUROC; nothing but the curve's two parameters was
-fitted on any of this text.
+answers, and others. XQuAD: for every other question the paragraph that answers is taken out of the passages. Single
+parts of the sentences' scores and the best passage's own score are in a second table. The curve's two parameters were
+fitted on a part of these questions.
 """
 
 from __future__ import annotations

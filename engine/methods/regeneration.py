@@ -46,8 +46,8 @@ PLACEBOS = 3  # unrelated passages inserted for the floor
 class Regeneration(Value, frozen=True):
     """Every answer that was written, and alpha_M of each source in [0, 1] (cosine: up to 2).
 
-    `alphas[M][j]` and `ablated[j]` belong to source j. `repeats` are A_full
-    again, then with each placebo; `floors[M]` see `floor_of`, 0 without: an alpha at or under it shows nothing.
+    `alphas[M][j]` and `ablated[j]` belong to source j. `repeats` are A_full again, then with each placebo; `floors[M]`
+    see `floor_of`, 0 without: an alpha at or under it shows nothing.
     """
 
     full: Answer
