@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 READER, SMALL, CAPABLE = "reader", "embedded", "qwen2.5-coder-1.5b"
+AT_TEN = ("vanilla-10", "re-ranked-10", "attr-rag")
 ALL_ROLES = ["decomposer", "judge", "editor", "expander"]
 
 
@@ -52,10 +53,10 @@ def attr_rag(name: str, data: str, model: str, n: int, tokens: int) -> Planned:
     return Planned(f"attr-rag-{name}", "attr-rag-answers", data, model, n, {"settings": settings})
 
 
-def attr_rag_at_ten(name: str, model: str, tokens: int) -> Planned:
-    """The same at depth 10 alone, which two processor cores can do."""
+def attr_rag_at_ten(name: str, model: str, tokens: int, methods: tuple[str, ...] = AT_TEN) -> Planned:
+    """The same from ten passages, which two processor cores can do."""
     settings = {"retrieval": {"mode": "dense", "k": 10}, "decoding": {"max_new_tokens": tokens}}
-    config = {"methods": ["vanilla-10", "re-ranked-10", "attr-rag"], "settings": settings}
+    config = {"methods": list(methods), "settings": settings}
     return Planned(f"attr-rag-{name}", "attr-rag-answers", LONG, model, 0, config)
 
 
@@ -141,6 +142,7 @@ RUNS = (
     chunks("capable", CAPABLE, 0, 192),
     steps("few-capable", CAPABLE, 44, 160, ("raise", "cot", "cot-rag")),
     attr_rag_at_ten("ten-capable", CAPABLE, 128),
+    attr_rag_at_ten("few-capable", CAPABLE, 128, ("vanilla-4", "re-ranked-4")),
     steps("long-capable", CAPABLE, 44, 512, ("cot", "cot-rag")),
 )
 
