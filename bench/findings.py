@@ -5,8 +5,8 @@
 
 Every run is an ordinary folder of `evaluate`; a second call resumes it. Units run question by question, so an
 interrupted run is a sample of its questions with all methods. `RUNS` lists the runs in the order in which they start;
-a free slot takes the next one. `prepare` makes the sample corpora, the summaries to check, HotpotQA with four short
-paragraphs per question, and models from a folder of GGUF files.
+a free slot takes the next one. `prepare` makes the sample corpora and those of the public sets, the summaries to check,
+HotpotQA with four short paragraphs per question, and models from a folder of GGUF files.
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ def are(name: str, data: str, model: str, n: int, roles: list[str], methods: lis
 HOTPOT, SUMMARIES, DRAFTS = "hotpotqa_100/qa.jsonl", "summaries/qa.jsonl", "bank-investigation-drafts"
 HOTPOT_SHORT = "hotpotqa_short/qa.jsonl"
 LONG = "bench-chemistry-long"
+ASKED = ("clapnq", "xquad_en", "nq_gold_passage")  # questions of one page each, searched among all pages of their set
 RUNS = (
     steps("small", SMALL, 0, 64),
     steps("capable", CAPABLE, 44, 160),
@@ -130,6 +131,9 @@ RUNS = (
     attr_rag("reader-short", "bench-chemistry", READER, 0, 128),
     attr_rag("reader-science", "science-primer", READER, 0, 128),
     attr_rag("reader-bank", "bank-investigation", READER, 0, 128),
+    attr_rag("reader-clapnq", "clapnq_asked/qa.jsonl", READER, 100, 128),
+    attr_rag("reader-xquad", "xquad_en_asked/qa.jsonl", READER, 100, 128),
+    attr_rag("reader-nq", "nq_gold_passage_asked/qa.jsonl", READER, 100, 128),
     chunks("reader", READER, 0, 128),
     attr_rag_at_ten("ten-small", SMALL, 96),
     are("are-summaries", SUMMARIES, SMALL, 100, [], ["are", "drqa", "efec-style"]),
@@ -183,10 +187,16 @@ def prepare(data: Path, weights: Path | None) -> None:
     from engine.models.catalogue import catalogue
     from engine.models.gguf import convert
 
+    public = {name: [data / name / "corpus.jsonl"] for name in ASKED if (data / name).is_dir()}
     there = {corpus.name for corpus in list_corpora() if corpus.documents}
-    for sample in SAMPLES:
-        if sample.name not in there:
-            Collection.create(sample.name).ingest(sample.documents, Watch())
+    for name, documents in ({sample.name: sample.documents for sample in SAMPLES} | public).items():
+        if name not in there:
+            Collection.create(name).ingest(documents, Watch())
+    for name in public:
+        (data / f"{name}_asked").mkdir(exist_ok=True)
+        records = map(json.loads, (data / name / "qa.jsonl").open(encoding="utf-8"))
+        lines = (question_line(record, name) for record in records if record.get("answerable", True))
+        (data / f"{name}_asked" / "qa.jsonl").write_text("".join(lines), encoding="utf-8")
     for entry in catalogue():
         if weights is not None and (weights / entry.file).is_file():
             print(entry.name, convert(weights / entry.file, entry.folder), flush=True)
@@ -221,6 +231,12 @@ def summary_line(line: str) -> str:
     answer = " ".join(sentence["text"] for sentence in given["sentences"])
     asked = {"id": given["id"], "question": "What does the article say, in short?", "passages": [given["source"]]}
     return json.dumps(asked | {"answer": answer, "model": "summariser"}, ensure_ascii=False) + "\n"
+
+
+def question_line(record: dict[str, Any], corpus: str) -> str:
+    """A question of a public set with its references and the page that answers it, as a line of our own layout."""
+    same = {"id": record["id"], "question": record["question"], "references": record["answers"]}
+    return json.dumps(same | {"gold": [record["doc_id"]], "corpus": corpus}, ensure_ascii=False) + "\n"
 
 
 def run(chosen: list[Planned], given: argparse.Namespace) -> None:

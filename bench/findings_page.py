@@ -20,7 +20,8 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-import zipfile
+import tarfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -86,11 +87,19 @@ def ship(folder: Path, target: Path, cases: bool) -> str:
     (target / "run.json").write_bytes(msgspec.json.encode(shipped) + b"\n")
     (target / "units.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in kept))
     if cases:
-        with zipfile.ZipFile(target / CASES, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        with tarfile.open(target / CASES, "w:xz") as archive:
             for row in kept:
                 if row.case:
-                    archive.write(folder / "cases" / f"{row.case}.json", f"{row.case}.json")
+                    archive.addfile(*member(folder / "cases" / f"{row.case}.json"))
     return f"{len({unit.example for unit in units})} questions, {len(units)} of {len(manifest.units)} units"
+
+
+def member(file: Path) -> tuple[tarfile.TarInfo, BytesIO]:
+    """A file as a member without owner and time, so that an archive changes only with its files."""
+    data = file.read_bytes()
+    named = tarfile.TarInfo(file.name)
+    named.size = len(data)
+    return named, BytesIO(data)
 
 
 def short_of_memory(row: Row) -> bool:
@@ -108,9 +117,22 @@ def whole(units: tuple[Unit, ...], ended: set[Unit]) -> tuple[Unit, ...]:
 
 
 def bare(row: Row, public: bool, cases: set[str]) -> Row:
-    """The row without words of a public data set or an unshipped case."""
-    values = {name: value for name, value in row.values.items() if not (public and name in TEXTS)}
+    """The row without words of a public data set or an unshipped case, its numbers with six digits."""
+    values = {name: short(value) for name, value in row.values.items() if not (public and name in TEXTS)}
     return msgspec.structs.replace(row, values=values, case=row.case if row.case in cases else "")
+
+
+def short(value: Any) -> Any:
+    """A value of JSON, its numbers with six significant digits.
+
+    >>> short({"a": [0.123456789, 1, None]})
+    {'a': [0.123457, 1, None]}
+    """
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: short(one) for name, one in value.items()}
+    return [short(one) for one in value] if isinstance(value, list) else value
 
 
 # The page.

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from scipy.stats import binomtest
+
 from bench.results import RESULTS, write_section
 
 CARDS = RESULTS.parent.parent / "assets" / "models"
@@ -38,11 +40,12 @@ KINDS = {
     "dev": "sentences of mixed kinds",
     "test": "sentences of mixed kinds",
 }
+METHODS = ("occlusion both ways", "leave-one-out", "alone")  # the others were candidates
 Table = list[dict[str, str]]
 
 
 class Row(NamedTuple):
-    """An instrument on a set; `figure` with its interval where one was taken, `floors` what simpler means reach."""
+    """An instrument on a set; `figure` with its interval, `floors` what simpler means reach, `calibration` its ECE."""
 
     instrument: str
     set: str
@@ -51,6 +54,7 @@ class Row(NamedTuple):
     figure: str
     floors: str = "-"
     seconds: str = "-"
+    calibration: str = "-"
 
 
 def section(name: str, text: str) -> str:
@@ -93,6 +97,7 @@ def verifiers(results: str) -> Iterator[Row]:
                 re.sub(r" ?\[.*?\]", "", row["macro-F1 (interval)"]),
                 floors(row["word overlap / majority"]),
                 f"{1 / float(rate):.2f}" if rate else "-",
+                row["ECE"],
             )
 
 
@@ -122,18 +127,18 @@ def evidence(results: str) -> Iterator[Row]:
     if table := table_with("ranking", section("evidence", results)):
         rows = {row["ranking"]: row for row in table}
         for column, name, n in heads(table):
-            first = {ranking: row[column].split(",")[0] for ranking, row in rows.items()}
-            simple = ", ".join(f"{key} {first[key]}" for key in ("BM25", "word overlap", "similarity"))
-            yield Row(
-                "evidence: relevance", name, n, "evidence first, share (standard error)", first["relevance"], simple
-            )
+            for place, measure in enumerate(("evidence first, share (standard error)", "evidence in the first five")):
+                cells = {ranking: row[column].split(", ")[place] for ranking, row in rows.items()}
+                simple = ", ".join(f"{key} {cells[key]}" for key in ("BM25", "word overlap", "similarity"))
+                yield Row("evidence: relevance", name, n, measure, cells["relevance"], simple)
 
 
 def claims(results: str) -> Iterator[Row]:
     """The check of a claim with the passages found for it."""
     for row in table_with("surest", section("claims", results)):
         simple = f"supportive first {row['supportive first']}, most relevant passage {row['first']}"
-        yield Row("check of a claim, several passages", row["set"], row["claims"], "macro-F1", row["outcome"], simple)
+        way, n, seconds = "check of a claim, several passages", row["claims"], row["seconds"]
+        yield Row(way, row["set"], n, "macro-F1", row["outcome"], simple, seconds)
 
 
 def support(results: str) -> Iterator[Row]:
@@ -148,40 +153,59 @@ def support(results: str) -> Iterator[Row]:
 def in_documents(results: str) -> Iterator[Row]:
     """Whether the passages answer the question."""
     for row in table_with("AUROC", section("in-documents", results)):
-        yield Row("is it in the documents", row["set"], row["n"], "AUROC", row["AUROC"], "chance 0.50")
+        ece = row["expected calibration error"]
+        yield Row("is it in the documents", row["set"], row["n"], "AUROC", row["AUROC"], "chance 0.50", calibration=ece)
 
 
 def decomposition(results: str) -> Iterator[Row]:
-    """Facts of a sentence."""
+    """Facts of a sentence, by the rules and by a language model on some of the sentences."""
+    measure = "token F1 of the facts"
     table = table_with("splitter", section("facts", results))
     for row in table:
         if row["splitter"] == "rules":
-            simple = ", ".join(
-                f"{other['splitter']} {other['of the facts']}"
-                for other in table
-                if other["set"] == row["set"] and not other["splitter"].startswith("rules")
-            )
+            others = [one for one in table if one["set"] == row["set"] and not one["splitter"].startswith("rules")]
+            simple = ", ".join(f"{other['splitter']} {other['of the facts'].split()[0]}" for other in others)
             name = f"PropSegmEnt {row['set']}" if row["set"] in ("dev", "test") else row["set"]
             yield Row(
-                "decomposition: rules", name, row["sentences"], "token F1 of the facts", row["of the facts"], simple
+                "decomposition: rules", name, row["sentences"], measure, row["of the facts"], simple, row["seconds"]
             )
+    table = table_with("facts by", section("by_model", results))
+    rules = {row["set"]: f"rules {row['of the facts']}" for row in table if row["facts by"] == "rules"}
+    for row in table:
+        if row["facts by"] != "rules":
+            name, n = f"decomposition: {row['facts by']}", row["sentences"]
+            yield Row(name, row["set"], n, measure, row["of the facts"], rules[row["set"]])
+
+
+def edits(results: str) -> Iterator[Row]:
+    """The smallest edit of a contradicted claim, by replacements and by a language model on some of the claims."""
+    found = re.search(r"VitaminC, n = (\d+): SARI (\S+ \(.+? to \S+); copying (\S+);", section("facts", results))
+    if found:
+        yield Row("edit: replacements", "VitaminC", found[1], "SARI", f"{found[2]})", f"copying {found[3]}")
+    table = table_with("edits by", section("by_model", results))
+    rules = next((f"replacements {row['SARI']}" for row in table if row["edits by"] == "replacements"), "-")
+    for row in table:
+        if row["edits by"] != "replacements":
+            yield Row(f"edit: {row['edits by']}", "VitaminC", row["claims"], "SARI", row["SARI"], rules)
 
 
 def sources(results: str) -> Iterator[Row]:
-    """Which passage a real answer comes from."""
+    """Which passage a real answer comes from, by the methods of the app; Wilson's interval."""
     text = section("real-answers", results)
-    counts = {name: n for n, name in re.findall(r"(\d+) of (NQ|CLAP NQ|HotpotQA)", text)}
+    counts = {name: int(n) for n, name in re.findall(r"(\d+) of (NQ|CLAP NQ|HotpotQA)", text)}
     rows = {row["row"]: row for row in table_with("row", text)}
-    for way, row in rows.items():
+    for way in [way for way in METHODS if way in rows]:
         for name, n in counts.items():
             simple = ", ".join(f"{key} {rows[key][name]}" for key in ("word overlap", "verbatim, then word overlap"))
-            if "overlap" not in way:
-                yield Row(f"attribution: {way}", name, n, "source first, share", row[name], simple)
+            share = rows[way][name]
+            low, high = binomtest(round(float(share) * n), n).proportion_ci(method="wilson")
+            figure = f"{share} ({low:.2f} to {high:.2f})"
+            yield Row(f"attribution: {way}", name, str(n), "source first, share", figure, simple)
 
 
 def retrieval(results: str) -> Iterator[Row]:
     """Whether the passage that answers is found first."""
-    if table := table_with("ranking", section("ranking", results)):
+    for table in tables(section("ranking", results)):
         for column, name, n in heads(table):
             for row in table:
                 if row["ranking"].startswith("hybrid"):
@@ -199,7 +223,7 @@ def judges(results: str) -> Iterator[Row]:
 
 
 READ: tuple[Callable[[str], Iterator[Row]], ...] = (
-    *(verifiers, claims, evidence, support, sources, retrieval, in_documents, decomposition, judges),
+    *(verifiers, claims, evidence, support, sources, retrieval, in_documents, decomposition, edits, judges),
 )
 
 
@@ -215,7 +239,8 @@ def table(results: str) -> str:
     rows = [row for part in found.values() for row in part]
     absent = ", ".join(name for name, part in found.items() if not part) or "none"
     lines = [
-        f"| {r.instrument} | {kind(r.set)} | {r.set} | {r.n} | {r.measure} | {r.figure} | {r.floors} | {r.seconds} |"
+        f"| {r.instrument} | {kind(r.set)} | {r.set} | {r.n} | {r.measure} | {r.figure} | {r.floors} |"
+        f" {r.calibration} | {r.seconds} |"
         for r in rows
     ]
     return "\n".join(
@@ -224,12 +249,13 @@ def table(results: str) -> str:
             "",
             "Read by `python -m bench.instruments` from the other sections and the model cards, which say how each"
             " figure was taken. Brackets: 95% intervals, or the standard error where the measure says so. Floors:"
-            " what simpler means reach on the same texts. Seconds: for one pair or answer, often on a busy machine."
+            " what simpler means reach on the same texts. ECE: expected calibration error. Seconds: for one pair,"
+            " claim, question or sentence, often on a busy machine."
             " [What this means](../docs/trust.md)."
             f" Without a section yet: {absent}.",
             "",
-            "| instrument | kind of text | set | n | measure | figure | floors | s |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+            "| instrument | kind of text | set | n | measure | figure | floors | ECE | s |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
             *lines,
         )
     )

@@ -145,10 +145,10 @@ def by_overlap(shares: Floats, cuts: tuple[float, float], order: tuple[int, ...]
     return result
 
 
-def interval(one: Measured, resamples: int = 1000) -> tuple[float, float]:
+def interval(labels: Ints, called: Ints, resamples: int = 1000) -> tuple[float, float]:
     """The middle 95% of macro-F1 over resampled pairs."""
-    draws = np.random.default_rng(1337).integers(0, len(one.labels), (resamples, len(one.labels)))
-    values = [macro_f1(one.labels[rows], one.called[rows]) for rows in draws]
+    draws = np.random.default_rng(1337).integers(0, len(labels), (resamples, len(labels)))
+    values = [macro_f1(labels[rows], called[rows]) for rows in draws]
     low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)
 
@@ -156,7 +156,7 @@ def interval(one: Measured, resamples: int = 1000) -> tuple[float, float]:
 def row(one: Measured) -> str:
     """One line of the table."""
     right = [one.labels[one.called == i] == i for i in range(len(CLASSES))]
-    low, high = interval(one)
+    low, high = interval(one.labels, one.called)
     cells = [
         one.name,
         f"{len(one.labels)}",

@@ -6,7 +6,7 @@ A unit's case goes into the library when somebody opens it. A run that was shipp
 from __future__ import annotations
 
 import re
-import zipfile
+import tarfile
 from datetime import datetime
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from engine.studies.config import Config
 from engine.studies.evaluate import stored
 
 SHIPPED = ASSETS / "evaluations"
-CASES = "cases.zip"
+CASES = "cases.tar.xz"  # one text for the compressor: the cases of a run share their passages
 _STRANGE = re.compile(r"[^a-z0-9]+")
 
 
@@ -101,8 +101,8 @@ def take_in(cases: CaseStore, folder: Path, name: str) -> str:
         try:
             file = f"{Path(name).name}.json"
             if (folder / CASES).exists():
-                with zipfile.ZipFile(folder / CASES) as archive:
-                    data = archive.read(file)
+                with tarfile.open(folder / CASES) as archive:
+                    data = archive.extractfile(file).read()  # type: ignore[union-attr]  # every member is a file
             else:
                 data = (folder / "cases" / file).read_bytes()
             found = read_case_file(data)

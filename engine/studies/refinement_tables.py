@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.core.errors import InputError
 from engine.core.settings import SecondPass as Rules
-from engine.core.statistics import rank_correlation
+from engine.core.statistics import rank_correlation, rank_correlation_interval
 from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
 from engine.methods.refinement.values import WITH_ANSWER, OverlapThreshold
 from engine.methods.signals import overlap_threshold
@@ -226,7 +226,7 @@ def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
     if not known:
         return []
     pairs = [(advice["difficulty"], gain) for _, advice, gain in known if advice["difficulty"] is not None]
-    rho = rank_correlation([d for d, _ in pairs], [g for _, g in pairs]) if pairs else None
+    rho = rank_correlation([d for d, _ in pairs], [g for _, g in pairs])
 
     def line_of(branch: str) -> tuple[Cell, ...]:
         own, gains = zip(*((row, gain) for row, advice, gain in known if advice["branch"] == branch), strict=True)
@@ -240,7 +240,7 @@ def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
             "branch | runs | gain (citation precision) ↑ | gained (share of runs) ↑ | lost (share of runs) ↓",
             map(line_of, dict.fromkeys(advice["branch"] for _, advice, _ in known)),
             rows,
-            f"Spearman's rho of difficulty and gain: {_rho(rho)}.",
+            f"Spearman's rho of difficulty and gain: {_rho(rho, len(pairs))}.",
             n=len(known),
             unit=RUNS,
             shows="grounded refinement, appendix B",
@@ -248,8 +248,12 @@ def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
     ]
 
 
-def _rho(rho: float | None) -> str:
-    return "not defined" if rho is None else f"{rho:.2f}"
+def _rho(rho: float | None, n: int) -> str:
+    """Spearman's rho of n pairs with its 95% interval, where it has one."""
+    if rho is None:
+        return "not defined"
+    interval = rank_correlation_interval(rho, n)
+    return f"{rho:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
 
 
 def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
@@ -303,7 +307,7 @@ def _gain(row: Row) -> float | None:
 
 
 def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row]) -> StudyTable:
-    gain = Column(name="gain", unit=unit, better="higher")
+    gain, n = Column(name="gain", unit=unit, better="higher"), sum(q.questions for q in study.quartiles)
     return table(
         f"quartiles_{name}",
         f"Gain of D over A by quartile of S3 ({unit})",
@@ -313,9 +317,13 @@ def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[R
             for q in study.quartiles
         ),
         rows,
-        n=sum(q.questions for q in study.quartiles),
+        n=n,
         shows="grounded refinement, Table 4",
-        intervals=(f"Spearman's rho of S3 and gain: {_rho(study.rho)}.", *study.readings, MEANS),
+        intervals=(
+            f"Spearman's rho of S3 and gain: {_rho(study.rho, n)}.",
+            *study.readings,
+            MEANS,
+        ),
     )
 
 

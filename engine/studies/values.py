@@ -53,7 +53,7 @@ class Failure(Value, frozen=True):
     message: str
 
 
-class Row(Value, frozen=True):
+class Row(Value, frozen=True, omit_defaults=True):
     """A line of units.jsonl. A failed unit has `failure` and stays in every denominator.
 
     `case` is the id of its case file under `cases/`. `served` is what it took of served models.

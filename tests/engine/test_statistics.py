@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import bootstrap, spearmanr
 
 from engine.core import statistics as stats
 
@@ -58,6 +59,27 @@ def test_rank_correlation_and_its_undefined_cases():
     assert stats.rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
     assert stats.rank_correlation([1, 1], [1, 2]) is None
     assert stats.rank_correlation([1], [1]) is None
+
+
+def test_the_interval_of_a_rank_correlation_holds_it_and_agrees_with_scipys_bootstrap():
+    rng = np.random.default_rng(5)
+    first = rng.normal(size=60)
+    second = first + rng.normal(size=60)
+    rho = stats.rank_correlation(first, second)
+    low, high = stats.rank_correlation_interval(rho, 60)
+    assert low < rho < high
+    peer = bootstrap(
+        (first, second),
+        lambda a, b: spearmanr(a, b).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=999,
+        method="percentile",
+        rng=3,
+    ).confidence_interval
+    assert (low, high) == (pytest.approx(peer.low, abs=0.06), pytest.approx(peer.high, abs=0.06))
+    assert stats.rank_correlation_interval(0.5, 9) is None and stats.rank_correlation_interval(None, 50) is None
+    assert stats.rank_correlation_interval(1.0, 50) == (1.0, 1.0)
 
 
 def test_sign_agreement_leaves_zeros_out():
