@@ -26,11 +26,14 @@ from engine.models.protocols import Floats
 
 log = logging.getLogger(__name__)
 Places = NDArray[np.intp]
-_HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False}
+# Numbers whole ("section 3.1", "2,500"), and words of one letter ("vitamin C"), which the library leaves out
+_WORD = r"(?u)\b\d+(?:[.,]\d+)*\b|(?<!['’])\b\w+\b"
+_HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False, "token_pattern": _WORD}
 _K1, _B = 1.5, 0.75
 _ROUNDING = 1e-4  # of sums of what words add
 _LOOKED_UP = 4  # texts of a word that are added up in the time in which a text is looked up
 _MOST = "most.npy"  # the most that each word adds to a text
+_WORDS = "words.txt"  # what a word was when the index was made
 _PARTS = (("indices", np.int32), ("data", np.float32))
 _COUNT = np.dtype([("text", "<i4"), ("word", "<i4"), ("times", "<i4")])
 _AT_ONCE = 20_000  # texts read at a time
@@ -86,6 +89,8 @@ class Postings:
 
         index, most = bm25s.BM25.load(str(place), mmap=True), np.load(place / _MOST, allow_pickle=False)
         words, starts = index.vocab_dict, index.scores["indptr"]
+        if (place / _WORDS).read_text(encoding="utf-8") != _WORD:
+            raise ValueError("it was made of other words")
         if not len(most) + 1 == len(starts) == len(words) + 1 or len(index.scores["indices"]) != starts[-1]:
             raise ValueError("its files do not match")
         return cls(words, index.scores, most)
@@ -199,6 +204,7 @@ def write_postings(place: Path, texts: Iterable[str], size: int) -> None:
         part.flush()
     np.save(place / "indptr.csc.index.npy", starts)
     np.save(place / _MOST, most)
+    (place / _WORDS).write_text(_WORD, encoding="utf-8")
     (place / "vocab.index.json").write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
     about = {"k1": _K1, "b": _B, "delta": 0.5, "method": "lucene", "idf_method": "lucene", "dtype": "float32"}
     about |= {"int_dtype": "int32", "num_docs": size, "version": bm25s.__version__, "backend": "numpy"}

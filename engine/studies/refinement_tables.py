@@ -319,11 +319,7 @@ def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[R
         rows,
         n=n,
         shows="grounded refinement, Table 4",
-        intervals=(
-            f"Spearman's rho of S3 and gain: {_rho(study.rho, n)}.",
-            *study.readings,
-            MEANS,
-        ),
+        intervals=(f"Spearman's rho of S3 and gain: {_rho(study.rho, n)}.", *study.readings, MEANS),
     )
 
 

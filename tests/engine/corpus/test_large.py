@@ -109,14 +109,14 @@ def test_a_large_collection_is_searched_as_a_small_one(both, mode):
 def test_postings_equal_the_librarys_own_index(both, tmp_path, monkeypatch):
     texts = [embedding_text(p) for p in both[0].snapshot().passages] + ["", "of the and"]
     own = bm25s.BM25()
-    own.index(bm25s.tokenize(texts, stopwords="en", stemmer=stemmer(), show_progress=False), show_progress=False)
+    own.index(bm25s.tokenize(texts, **bm25._HOW, stemmer=stemmer()), show_progress=False)
     monkeypatch.setattr(bm25, "_AT_ONCE", 7)  # several batches, in reading and in writing
     bm25.write_postings(tmp_path, iter(texts), len(texts))
     stored, held = bm25.Postings.load(tmp_path), bm25.Postings.of(texts)
     rows = np.array([0, 3, 40, len(texts) - 1])
     questions = ("ban", "ban ban gral", "title 3 kost bun", "zzz", "the", "nr 41 dust fan gral kest")
     for question, index in product(questions, (stored, held)):
-        words = bm25s.tokenize([question], stopwords="en", stemmer=stemmer(), return_ids=False, show_progress=False)[0]
+        words = bm25s.tokenize([question], **bm25._HOW, stemmer=stemmer(), return_ids=False)[0]
         known = [word for word in words if word in own.vocab_dict]
         expected = own.get_scores(known) if known else np.zeros(len(texts), np.float32)
         np.testing.assert_allclose(index.scores(question), expected, atol=1e-5)
@@ -154,6 +154,16 @@ def test_a_word_index_that_cannot_be_written_is_held_in_memory(lowered):
     (place / "bm25.new").write_text("in the way")
     assert bm25.index_of(corpus.folder, corpus.snapshot()).size == len(corpus.snapshot().passages)
     assert not (place / "bm25").exists()
+
+
+def test_a_word_index_made_of_other_words_is_made_again(lowered):
+    corpus = made("c", documents(30))
+    bm25.index_of(corpus.folder, corpus.snapshot())
+    said = next(corpus.folder.glob("generation-*")) / "bm25" / "words.txt"
+    said.write_text(r"\w\w+")
+    bm25._INDEXES.clear()
+    bm25.index_of(corpus.folder, corpus.snapshot())
+    assert said.read_text() != r"\w\w+"
 
 
 def test_an_ingest_that_was_stopped_goes_on_where_it_was(lowered):

@@ -17,6 +17,7 @@ from engine.corpus.chunking import passages
 from engine.corpus.collection import Collection
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
+from engine.retrieve.bm25 import Postings
 from engine.retrieve.search import rerank, rerank_hits, search, search_many
 
 TEXTS = [
@@ -51,6 +52,22 @@ def test_bm25_finds_by_stem_and_a_foreign_question_finds_nothing_in_particular(c
     hits = search(collection, "rusting of golden things: gold", Retrieval(k=1, mode="bm25"))
     assert hits[0].passage.document == "d1"
     assert {h.score for h in search(collection, "qqq zzz", Retrieval(mode="bm25"))} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("question", "best"),
+    [("release 2.0", 1), ("release 3", 2), ("vitamin C", 3), ("the child's vitamin", 3), ("2,500 vitamins", 4)],
+)
+def test_bm25_tells_numbers_and_words_of_one_letter_apart(question, best):
+    texts = [
+        "The release had parts, the vitamin B's and the s of the plural.",
+        "Release 2.0 had 30 parts.",
+        "Release 3 had 20 parts.",
+        "A child needs vitamin C, and more.",
+        "They sold 2,500 vitamins, or more of them, and then some other things too.",
+    ]
+    scores = Postings.of(texts).scores(question)
+    assert int(scores.argmax()) == best
 
 
 def test_hybrid_is_cosine_plus_a_fifth_of_relative_bm25(collection: Collection) -> None:
