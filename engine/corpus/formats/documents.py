@@ -176,8 +176,23 @@ def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     found = trafilatura.extract(
         source, output_format="markdown", include_tables=True, include_comments=False, favor_recall=True
     )
-    text, sections = render(found) if found else (_visible(tree), ())
+    rows = _ROWS.sub(_with_delimiter, _PICTURES.sub("", found or ""))
+    text, sections = render(rows) if found else (_visible(tree), ())
     return text, sections, title
+
+
+_PICTURES = re.compile(r"(?:\A|(?<=[^|]\n))\|[| \t]*\|[ \t]*(?=\n[^|]|\n*\Z)")  # a table of one row without a word
+_ROWS = re.compile(r"(?:^\|.*\|[ \t]*(?:\n|\Z)){2,}", re.MULTILINE)
+_DELIMITER = re.compile(r"[|:\- \t]+")
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def _with_delimiter(found: re.Match[str]) -> str:
+    """The rows of a table; without header cells trafilatura leaves out the line that makes them one in Markdown."""
+    first, second, *rest = found[0].splitlines()
+    if not _DELIMITER.fullmatch(second):
+        second = f"|{'---|' * (len(_BAR.findall(first)) - 1)}\n{second}"
+    return "\n".join([first, second, *rest, ""])
 
 
 def _visible(tree: Any) -> str:
