@@ -24,7 +24,7 @@ from engine.core.text import sentences
 from engine.core.values import Analysis, Attribution, Case, Details, Json
 from engine.methods.aggregate import sentence_sources
 from engine.methods.occlusion import occluding, occlusion, rows_needed
-from engine.methods.regeneration import METHOD as REGENERATION, PLACEBOS, answering, attribution_of, regenerate
+from engine.methods.regeneration import METHOD as REGENERATION, PLACEBOS, answering, attribution_of, regenerating
 from engine.methods.spans import Span, content_mask
 from engine.methods.subject import analysis_of, subject
 from engine.models.embedder import DEFAULT
@@ -162,7 +162,12 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
     """The answer written again without each passage (docs/methods/occlusion-by-regeneration.md)."""
     model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
     write = prompting(model, settings.prompting, settings.decoding, case.passages)
-    found = regenerate(
+    extra = {
+        "placebos": [passage.id for passage in unrelated],
+        "floor": settings.selection.floor,
+        "seed": settings.occlusion.seed,
+    }
+    grown = regenerating(
         case.question,
         [(passage,) for passage in case.passages],
         answering(write, Watch(context.watch.report, context.watch.cancel)),  # none of these texts is shown
@@ -172,12 +177,8 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
         seed=settings.occlusion.seed,
         watch=context.watch,
     )
-    extra = {
-        "placebos": [passage.id for passage in unrelated],
-        "floor": settings.selection.floor,
-        "seed": settings.occlusion.seed,
-    }
-    yield analysis_of(case, model, settings, REGENERATION, attribution_of(found, model.name), extra)
+    for found in grown:
+        yield analysis_of(case, model, settings, REGENERATION, attribution_of(found, model.name), extra)
 
 
 def rows_of(case: Case, kind: str, settings: Settings) -> int:

@@ -10,10 +10,8 @@ from typing import TextIO
 import click
 from msgspec.structs import replace
 
-from engine.analyses.attribution import Spans
 from engine.analyses.faithfulness import KIND as FAITHFULNESS, FaithfulnessReport, Rankings
-from engine.analyses.kind import ByModel, RunContext, options_of
-from engine.analyses.occlusion import OcclusionOptions
+from engine.analyses.kind import RunContext, options_of
 from engine.analyses.registry import kind_named
 from engine.cases.importers import imported_case
 from engine.commands.shared import (
@@ -58,19 +56,18 @@ def case_of(record: AuditRecord) -> Case:
 
 def attribute_record(record: AuditRecord, name: str, model: str, bench: Workbench, context: RunContext) -> Attribution:
     """One method on one record; `name` is one of `METHODS`, or a registered one's own."""
-    case, spans = case_of(record), record.spans or ((0, len(record.answer)),)
-    options: Value
-    if name in ("occlusion", KEEP_ONE):
-        alone = name == KEEP_ONE
-        options = OcclusionOptions(model=model, spans=spans, alone=alone, floors=not alone)
-    elif name == REGENERATION:
-        options = ByModel(model=model)
-    else:
-        options = Spans(model=model, spans=spans, tokens=name == "input-x-gradient")
-    kind = "occlusion" if name == KEEP_ONE else NAMES.get(name, name)
-    found: Attribution = kind_named(kind).read(bench.examine(case, kind, options, context).analyses[-1])
+    kind, alone = kind_named("occlusion" if name == KEEP_ONE else NAMES.get(name, name)), name == KEEP_ONE
+    asked = {
+        "model": model,
+        "spans": record.spans or ((0, len(record.answer)),),
+        "tokens": name == "input-x-gradient",
+        "alone": alone,
+        "floors": not alone,
+    }
+    options = kind.options(**{field: asked[field] for field in kind.options.__struct_fields__ if field in asked})
+    found: Attribution = kind.read(bench.examine(case_of(record), kind.name, options, context).analyses[-1])
     # Each passage as the only one: the token rows of leave-one-out do not belong to these totals.
-    return replace(found, method=name, scores=found.details.alone, per_token=()) if name == KEEP_ONE else found
+    return replace(found, method=name, scores=found.details.alone, per_token=()) if alone else found
 
 
 FLOORS = ("numerical_floor", "placebo_floor")

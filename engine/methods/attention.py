@@ -15,7 +15,7 @@ import numpy as np
 from engine.core.errors import CannotDo
 from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt
-from engine.methods.input_x_gradient import Explained, Inputs, Relevance, Rows, relevance_by
+from engine.methods.input_x_gradient import Explained, Inputs, More, Relevance, Rows, relevance_by
 from engine.methods.spans import Floats
 from engine.models.memory import eager_attention
 from engine.models.protocols import LanguageModel
@@ -29,7 +29,7 @@ def value_weighted_attention(
     return relevance_by(_attention_rows, method, unit, model, prompt, answer, **explained)
 
 
-def _attention_rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
+def _attention_rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, More]:
     """Value-weighted attention to every input, summed over each of the wanted lists of answer positions."""
     import torch
     from transformers import DynamicCache

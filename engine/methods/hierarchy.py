@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
@@ -23,9 +24,9 @@ from engine.core.progress import Watch
 from engine.core.settings import Occlusion
 from engine.core.values import Answer, Attribution, Prompt
 from engine.methods.occlusion import OcclusionTask, Rows, ask, attribution_of, occlusion
-from engine.methods.spans import Span, passage_numbers
+from engine.methods.spans import Floats, Span, passage_numbers
 from engine.methods.subject import answer_for
-from engine.models.hooks import count_forwards
+from engine.models.hooks import ForwardCount, count_forwards
 from engine.models.protocols import LanguageModel, require
 
 METHOD = "hierarchical leave-one-out"
@@ -52,52 +53,83 @@ def hierarchical(
     no document or in two.
     """
     require(model, "score")
-    coded = model.encode(prompt)
-    numbers = passage_numbers(coded)
+    numbers = passage_numbers(model.encode(prompt))
     if len(numbers) <= EXACT:
         settings = Occlusion(count_citation_markers=count_citation_markers)
         found = occlusion(model, prompt, answer, spans=spans, floors=False, settings=settings, watch=watch)
         return replace(found, method=METHOD)
     start = time.perf_counter()
     budget = max(int(SHARE * (len(numbers) + 1)), 2)
-    every = [(n,) for n in numbers]
-
-    def whole(scorer: LanguageModel, own: Answer, groups: Sequence[Numbers]) -> OcclusionTask:
-        span = (0, len(own.text))
-        return ask(scorer.encode(prompt), own, [span], groups, count_citation_markers=count_citation_markers)
-
+    search = _Search(model, prompt, answer, numbers, budget, count_citation_markers, watch)
     with count_forwards(model) as count:
-        masked = None
-        knock_out = None if proxy or documents else getattr(model, "score_knocked_out", None)
-        if knock_out:
-            task = whole(model, answer, every)
-            masked = knock_out(task.prompt, task.removed, task.ids, watch)
-        full = model.score([coded], [token.id for token in answer.tokens], watch)[0] if masked is None else masked[0]
-        if masked is not None:
-            # A mask keeps all distances. Without the last passage the question moves next to another one, which a
-            # mask cannot show: that passage is always left out.
-            kept = _largest(numbers, _drops(masked, task), budget - count.rows - 1) | {numbers[-1]}
-            how = "the last one, and those without whose keys the answer changed most"
-        elif proxy is not None:
-            own = answer_for(proxy, answer, "", len(numbers))  # its own tokens of the same text
-            task = whole(proxy, own, every)
-            scored = proxy.score([task.prompt, *task.ablated], task.ids, watch)
-            kept = _largest(numbers, _drops(scored, task), budget - 1)
-            how = f"{proxy.name} left out each passage and ranked them by effect on its answer"
-        else:
-            blocks = _blocks(numbers, documents)
-            task = whole(model, answer, blocks)
-            scored = np.vstack([full, model.score(task.ablated, task.ids, watch)])
-            kept = frozenset(_opened(blocks, _drops(scored, task), budget - 1 - len(blocks)))
-            how = f"the blocks that changed the answer most, out of {len(blocks)}, were opened"
-        asked = ask(
-            coded, answer, spans, [(n,) for n in numbers if n in kept], count_citation_markers=count_citation_markers
-        )
+        looked = None if proxy or documents else search.by_masked_keys(count)
+        if looked is None:
+            looked = search.by_blocks(documents) if proxy is None else search.by_proxy(proxy)
+        kept, full, how = looked
+        groups = [(n,) for n in numbers if n in kept]
+        asked = ask(model.encode(prompt), answer, spans, groups, count_citation_markers=count_citation_markers)
         without = model.score(asked.ablated, asked.ids, watch)
     none = np.zeros((0, len(asked.ids)))
     said = f"{len(kept)} of {len(numbers)} passages were left out one by one: {how}. The others are not scored."
     result = attribution_of(model.name, METHOD, asked, Rows(full, without, none, none, notes=(said,)))
     return replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
+
+
+Chosen = tuple[frozenset[int], Floats, str]
+"""The passages to leave out one by one, the full row's log-probabilities (tokens,), and how they were found."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for the passages that matter most; `budget` rows of the model in all, the exact ones included."""
+
+    model: LanguageModel
+    prompt: Prompt
+    answer: Answer
+    numbers: Numbers
+    budget: int
+    count_citation_markers: bool
+    watch: Watch | None
+
+    def by_masked_keys(self, count: ForwardCount) -> Chosen | None:
+        """The passages without whose keys the answer changes most, and the last one; None where keys cannot be masked.
+
+        A mask keeps all distances. Without the last passage the question moves next to another one, which a mask cannot
+        show: that passage is always left out.
+        """
+        knock_out = getattr(self.model, "score_knocked_out", None)
+        task = self._task(self.model, self.answer, [(number,) for number in self.numbers])
+        masked = knock_out(task.prompt, task.removed, task.ids, self.watch) if knock_out else None
+        if masked is None:
+            return None
+        kept = _largest(self.numbers, _drops(masked, task), self.budget - count.rows - 1) | {self.numbers[-1]}
+        return kept, masked[0], "the last one, and those without whose keys the answer changed most"
+
+    def by_proxy(self, proxy: LanguageModel) -> Chosen:
+        """The passages that matter most to a small model, with its own tokens of the same text."""
+        own = answer_for(proxy, self.answer, "", len(self.numbers))
+        task = self._task(proxy, own, [(number,) for number in self.numbers])
+        scored = proxy.score([task.prompt, *task.ablated], task.ids, self.watch)
+        kept = _largest(self.numbers, _drops(scored, task), self.budget - 1)
+        return kept, self._full(), f"{proxy.name} left out each passage and ranked them by effect on its answer"
+
+    def by_blocks(self, documents: Sequence[Sequence[int]] | None) -> Chosen:
+        """The passages of the blocks that change the answer most when they are left out."""
+        blocks, full = _blocks(self.numbers, documents), self._full()
+        task = self._task(self.model, self.answer, blocks)
+        drops = _drops(np.vstack([full, self.model.score(task.ablated, task.ids, self.watch)]), task)
+        kept = frozenset(_opened(blocks, drops, self.budget - 1 - len(blocks)))
+        return kept, full, f"the blocks that changed the answer most, out of {len(blocks)}, were opened"
+
+    def _task(self, scorer: LanguageModel, answer: Answer, groups: Sequence[Numbers]) -> OcclusionTask:
+        """The groups of passages as sources of the whole answer."""
+        coded, whole = scorer.encode(self.prompt), [(0, len(answer.text))]
+        return ask(coded, answer, whole, groups, count_citation_markers=self.count_citation_markers)
+
+    def _full(self) -> Floats:
+        ids = [token.id for token in self.answer.tokens]
+        full: Floats = self.model.score([self.model.encode(self.prompt)], ids, self.watch)[0]
+        return full
 
 
 def _largest(numbers: Sequence[int], drops: np.ndarray, count: int) -> frozenset[int]:

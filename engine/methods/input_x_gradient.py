@@ -88,6 +88,19 @@ class Explained(TypedDict, total=False):
     watch: Watch | None
 
 
+Rows = Sequence[Sequence[float]]
+
+
+class More(TypedDict, total=False):
+    """The fields of `Relevance` that only some methods know."""
+
+    values: tuple[float, ...]
+    argmax: tuple[int, ...]
+    backwards: int
+    delta: float
+    steps: float
+
+
 def input_x_gradient(
     model: LanguageModel,
     prompt: Prompt,
@@ -104,7 +117,7 @@ def input_x_gradient(
     `PromptTooLong`, `AttributionError` for an answer without content tokens or for logits that are not finite.
     """
 
-    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
+    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, More]:
         import torch
 
         embeddings = embed(module, inputs.row).requires_grad_(True)
@@ -127,11 +140,8 @@ def input_x_gradient(
     return relevance_by(rows, method, unit, model, prompt, answer, **explained)
 
 
-Rows = Sequence[Sequence[float]]
-
-
 def relevance_by(
-    rows: Callable[[Any, Inputs, Sequence[Any], Watch], tuple[Rows, dict[str, Any]]],
+    rows: Callable[[Any, Inputs, Sequence[Any], Watch], tuple[Rows, More]],
     method: str,
     unit: str,
     model: LanguageModel,

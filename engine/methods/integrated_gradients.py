@@ -17,6 +17,7 @@ from engine.core.values import Answer, Prompt
 from engine.methods.input_x_gradient import (
     Explained,
     Inputs,
+    More,
     Relevance,
     Rows,
     Target,
@@ -44,13 +45,13 @@ def integrated_gradients(
 ) -> Relevance:
     """As `input_x_gradient`; `delta` is the largest |delta| of any row as a share of the difference."""
 
-    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
+    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, More]:
         found = []
         for done, positions in enumerate(wanted):
             watch.step("integrated gradients", done, len(wanted))
             found.append(_integrate(module, inputs, positions, target, steps))
-        more = {"delta": max(delta for _, delta in found), "steps": float(steps), "backwards": steps * len(wanted)}
-        return [row for row, _ in found], more
+        delta, backwards = max(delta for _, delta in found), steps * len(wanted)
+        return [row for row, _ in found], {"delta": delta, "steps": float(steps), "backwards": backwards}
 
     return relevance_by(rows, "integrated gradients", target, model, prompt, answer, **explained)
 

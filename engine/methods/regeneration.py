@@ -9,16 +9,17 @@ unrelated passages inserted, the median of three. Left out: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.answer.citations import without_markers
 from engine.answer.write import Write, Written
 from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
-from engine.core.progress import Watch
+from engine.core.progress import Watch, whole
 from engine.core.values import Answer, Attribution, Details, Passage, Value
 from engine.models.protocols import Embedder
 
@@ -47,7 +48,7 @@ class Regeneration(Value, frozen=True):
     """Every answer that was written, and alpha_M of each source in [0, 1] (cosine: up to 2).
 
     `alphas[M][j]` and `ablated[j]` belong to source j. `repeats` are A_full again, then with each placebo; `floors[M]`
-    see `floor_of`, 0 without: an alpha at or under it shows nothing.
+    see `floor_of`, 0 without: an alpha at or under it shows nothing. A run that is not over has no floors.
     """
 
     full: Answer
@@ -92,7 +93,7 @@ def floor_of(repeats: Sequence[float], how: Floor = "median") -> float:
     return max(again, max(placebos) if how == "largest" else float(np.median(placebos)))
 
 
-def regenerate(
+def regenerating(
     question: str,
     sources: Sequence[Sequence[Passage]],
     write: Answering,
@@ -102,36 +103,55 @@ def regenerate(
     floor: Floor = "median",
     seed: int = 1337,
     watch: Watch | None = None,
-) -> Regeneration:
+) -> Iterator[Regeneration]:
     """Write A_full, every A_-j and the answers of the floor: len(sources) + 2 + placebos answers in all.
 
-    Raises `AttributionError` without sources.
+    Yields a value without floors after each A_-j, then the whole one. Raises `AttributionError` without sources.
     """
     if not sources:
         raise AttributionError("There is no source to leave out. Answer with at least one passage first.")
-    passages = [passage for source in sources for passage in source]
-    contexts = [passages, *([p for k, s in enumerate(sources) if k != j for p in s] for j in range(len(sources)))]
-    rng, used = np.random.default_rng(seed), placebos[:PLACEBOS]
-    places = [int(rng.integers(0, len(passages) + 1)) for _ in used]
-    contexts.append(passages)
-    contexts += [[*passages[:place], p, *passages[place:]] for p, place in zip(used, places, strict=True)]
-    answers: list[Answer] = []
-    watch = watch or Watch()
+    watch, used, end = watch or Watch(), placebos[:PLACEBOS], len(sources) + 1
+    contexts = [*_ablations(sources), *_repeats([p for source in sources for p in source], used, seed)]
+    answers = list[Answer]()
+    changes: dict[str, tuple[float, ...]] = dict.fromkeys(METRICS, ())  # the alphas of all answers so far
     for context in contexts:
         watch.step("writing without each source", len(answers), len(contexts))
         answers.append(write(question, context))
+        newest = alphas(answers[0], answers[-1:], embedder)
+        changes = {name: values + newest[name] for name, values in changes.items()}
+        found = Regeneration(
+            full=answers[0],
+            ablated=tuple(answers[1:end]),
+            repeats=tuple(answers[end:]),
+            alphas={name: values[1:end] for name, values in changes.items()},
+            floors={},
+            written=len(answers),
+        )
+        if 1 < len(answers) <= end:
+            missing = ", ".join([*(f"source {number}" for number in range(len(answers), end)), "the floors"])
+            yield replace(found, notes=(f"Not scored, because the run was stopped: {missing}.",))
     watch.report("writing without each source", len(answers), len(contexts))
-    full, ablated, repeats = answers[0], answers[1 : len(sources) + 1], answers[len(sources) + 1 :]
     said = f"The floor uses {len(used)} unrelated passages instead of {PLACEBOS}."
-    return Regeneration(
-        full=full,
-        ablated=tuple(ablated),
-        repeats=tuple(repeats),
-        alphas=alphas(full, ablated, embedder),
-        floors={name: floor_of(values, floor) for name, values in alphas(full, repeats, embedder).items()},
-        written=len(answers),
-        notes=(said,) if len(used) < PLACEBOS else (),
-    )
+    floors = {name: floor_of(values[end:], floor) for name, values in changes.items()}
+    yield replace(found, floors=floors, notes=(said,) if len(used) < PLACEBOS else ())
+
+
+regenerate = whole(regenerating)
+
+
+def _ablations(sources: Sequence[Sequence[Passage]]) -> Iterator[list[Passage]]:
+    """The passages of all sources, then those of all but each."""
+    for left_out in (None, *range(len(sources))):
+        yield [passage for number, source in enumerate(sources) if number != left_out for passage in source]
+
+
+def _repeats(passages: list[Passage], placebos: Sequence[Passage], seed: int) -> Iterator[list[Passage]]:
+    """The passages again, then with each placebo at a random place."""
+    rng = np.random.default_rng(seed)
+    yield passages
+    for placebo in placebos:
+        place = int(rng.integers(0, len(passages) + 1))
+        yield [*passages[:place], placebo, *passages[place:]]
 
 
 def attribution_of(result: Regeneration, model: str) -> Attribution:
@@ -145,7 +165,7 @@ def attribution_of(result: Regeneration, model: str) -> Attribution:
         sources=tuple((number,) for number in range(1, len(rows) + 1)),
         scores=(tuple(sum(row) / len(row) for row in rows),),
         per_token=(),
-        numerical_floor=max(result.floors.values()),
+        numerical_floor=max(result.floors.values(), default=None),
         forwards=result.written,
         notes=(f"Compared with the answer written here: {result.full.text}", *result.notes),
         details=Details(alphas=result.alphas, floors=result.floors),

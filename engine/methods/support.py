@@ -67,47 +67,59 @@ def answer_support(
 
     Without `scored` there is no part `explained`.
     """
-    found = passage_windows(passages)
-    said = statements(answer)
+    found, said = passage_windows(passages), statements(answer)
     if not found or not said:
         return ()
-    texts = [sentence.text for sentence in said]
+    texts, spans = [sentence.text for sentence in said], [(sentence.start, sentence.end) for sentence in said]
+    chosen = [[found[place] for place in best_windows(text, found)] for text in texts]
     close = closest_sentences(texts, passages, embedder)
-    chosen = [best_windows(text, found) for text in texts]
-    pairs = [
-        (text, evidence)
-        for text, places, (near, _) in zip(texts, chosen, close, strict=True)
-        for evidence in (*(found[i].text for i in places), near)
-    ]
-    speaking = iter(verifier.entailment(pairs, watch).tolist())
-    spans = [(sentence.start, sentence.end) for sentence in said]
-    explained: Sequence[float | None] = [None] * len(spans)
-    if scored:
-        with suppress(PromptTooLong):  # more passages than the scorer's window holds
-            explained = surprise_explained(*scored, spans, watch)
-    result, held = [], frozenset[str]().union(*(window.stems for window in found))
-    for sentence, (_, similarity), places, share in zip(said, close, chosen, explained, strict=True):
-        read = [next(speaking) for _ in places]
-        best = max(range(len(places)), key=lambda i: read[i])
+    verdicts = _verdicts(texts, chosen, [sentence for sentence, _ in close], verifier, watch)
+    explained = _explained(scored, spans, watch)
+    every, result = [window.stems for window in found], []
+    for place, text in enumerate(texts):
+        *read, nearest = verdicts[place]
         parts = {
-            "verdict": read[best],
-            "closest": next(speaking),
-            "similarity": max(0.0, similarity),
-            "words": covered(word_weights(sentence.text, [window.stems for window in found]), held),
-            **({} if share is None else {"explained": share}),
+            "verdict": max(read),
+            "closest": nearest,
+            "similarity": max(0.0, close[place][1]),
+            "words": covered(word_weights(text, every), frozenset().union(*every)),
+            **({"explained": explained[place]} if explained else {}),
         }
-        window = found[places[best]]
-        result.append(
-            SentenceSupport(
-                start=sentence.start,
-                end=sentence.end,
-                support=round(sum(parts.values()) / len(parts), 4),
-                parts={name: round(value, 4) for name, value in parts.items()},
-                passage=window.number,
-                window=(window.start, window.end),
-            )
-        )
+        result.append(_support(spans[place], parts, chosen[place][read.index(max(read))]))
     return tuple(result)
+
+
+def _verdicts(
+    texts: Sequence[str],
+    chosen: Sequence[Sequence[Window]],
+    close: Sequence[str],
+    verifier: Entailment,
+    watch: Watch | None,
+) -> list[list[float]]:
+    """For each text the verifier's probability of supportive by its windows, then by the closest sentence."""
+    read = [[*(window.text for window in windows), near] for windows, near in zip(chosen, close, strict=True)]
+    pairs = [(text, evidence) for text, several in zip(texts, read, strict=True) for evidence in several]
+    found = iter(verifier.entailment(pairs, watch).tolist())
+    return [[next(found) for _ in several] for several in read]
+
+
+def _explained(scored: Scored | None, spans: Sequence[Span], watch: Watch | None) -> list[float]:
+    """`surprise_explained` of each span; empty without a scorer, and where its window does not hold the passages."""
+    with suppress(PromptTooLong):
+        return surprise_explained(*scored, spans, watch) if scored else []
+    return []
+
+
+def _support(span: Span, parts: dict[str, float], window: Window) -> SentenceSupport:
+    """The mean of the parts, and the window that speaks most for the sentence."""
+    return SentenceSupport(
+        start=span[0],
+        end=span[1],
+        support=round(sum(parts.values()) / len(parts), 4),
+        parts={name: round(value, 4) for name, value in parts.items()},
+        passage=window.number,
+        window=(window.start, window.end),
+    )
 
 
 def surprise_explained(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from engine.analyses.kind import Loaders, RunContext
 from engine.answer.write import Write, prompting, quoting
 from engine.core.files import EMBEDDED
 from engine.core.progress import Watch
@@ -100,6 +101,17 @@ class StudyTools:
     def verifier(self) -> Entailment:
         """The verifier of citations and facts."""
         return load_entailment(self.config.verifier)
+
+    def context(self, settings: Settings, model: Writer, watch: Watch) -> RunContext:
+        """The resources of an analysis: `model` writes and scores under any name, all else is as the config says."""
+        loaders = Loaders(
+            embedder=lambda name: self.embedder,
+            reranker=lambda name: self.reranker,
+            writer=lambda name: model,
+            collection=self.collection,
+            verifier=lambda name: self.verifier,
+        )
+        return RunContext(settings, loaders, watch)
 
     def write(self, seed: int, numbered: Sequence[Passage] = ()) -> Write:
         """Whoever answers, at a seed: the quoting reader or the writer (`numbered`: see `prompting`)."""

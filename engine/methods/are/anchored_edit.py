@@ -5,7 +5,8 @@ and names of the fact are missing from the passage than before. The edit is chec
 stands where the verifier calls it supportive, a number, date or name also on other grounds (`grounds`), an order of
 events where the passages give it (`event_order.py`): a small verifier cannot tell that. What stood for an edit is said
 on the ruling. A name is checked as the sentence has it; in full, and in the place of what is said of the old one ("the
-clerk Ann Berg"), it is put in after that.
+clerk Ann Berg"), it is put in after that. No paper's method: ARE's language model edits (appendix A.4). Left out:
+everything that is not one of these kinds (`edit.py`).
 """
 
 from __future__ import annotations

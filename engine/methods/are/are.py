@@ -5,7 +5,8 @@
                                                        -> irrelevant: expand, search again]  at most max_iterations
            -> edits back into their clauses -> attribution report
 
-A round is in `rounds.py`. Every round stays in the record; facts shown = facts extracted.
+A round is in `rounds.py`. Every round stays in the record; facts shown = facts extracted. Left out: writing the answer
+(section 4.1.1), which a case brings along.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 With an entailment model: replacements of the same kind, each checked by the verifier; kept is that with the highest
 p(supportive), less `PRICE` a changed word, if it reaches `ENOUGH`, then a second and a third one where they help. With
-a language model: it says what is wrong, then writes the fix (`asked_edit`).
+a language model: it says what is wrong, then writes the fix (`asked_edit`), which is ARE's way; the search is ours.
+Left out: nothing.
 """
 
 from __future__ import annotations

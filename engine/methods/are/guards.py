@@ -13,7 +13,8 @@ contradiction is unsure and asks for no edit. It stays a contradiction: a guard 
 word_for_word: a passage that says the fact in its own words bears it out, whatever the verifier says: the answer's
 whole sentence is one of the passage's, or the fact's words are in one in the same order (english/stated.py). Words
 decide then; the ruling says so and has no probabilities.
-Each can be switched off; `python -m bench.guards` measures what each is worth.
+Each can be switched off; `python -m bench.guards` measures what each is worth. No paper's method: ARE trusts its
+language model. Left out: guards for a language model's verdicts.
 """
 
 from __future__ import annotations

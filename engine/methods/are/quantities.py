@@ -1,6 +1,7 @@
 """Numbers of a text with their comparison, unit and surroundings, and whether one bears out another.
 
-"less than 8,000 tests" is a number (8000), a comparison (<) and words beside it; 8,157 does not bear it out.
+"less than 8,000 tests" is a number (8000), a comparison (<) and the words around it; 8,157 does not bear it out. No
+paper's method. Left out: fractions ("a third" reads as 3) and units of measure.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one), and the
 surest verdict on the most relevant of them decides. Irrelevant facts are searched again, as in the paper; contradicted
-ones only for a passage that gives an edit: no later passage undoes a contradiction.
+ones only for a passage that gives an edit: no later passage undoes a contradiction. Left out: web search.
 """
 
 from __future__ import annotations

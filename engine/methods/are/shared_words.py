@@ -1,7 +1,7 @@
 """Which words a fact and a passage share, by stems, and which numbers and names of the fact its evidence lacks.
 
 Shared words are a reading aid, no verdict. With a number or name missing the evidence bears out part at most;
-`guards.py` says what follows from it for a verdict.
+`guards.py` says what follows from it for a verdict. No paper's method. Left out: synonyms, names without a capital.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Who decides, by name: an entailment model, or `lm:MODEL` for a language model that judges, edits and expands."""
+"""Who decides, by name: an entailment model, or `lm:MODEL` for a language model that judges, edits and expands.
+
+In ARE (sections 4.1.2 and 4.3) language models do all of it; the entailment model and the rules are ours. Left out: a
+model of its own for each part, which only a study's `options.by_model` can choose.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of a check of an answer: evidence, rulings, edits, and the whole record (ARE, 4).
+"""The values of a check of an answer: evidence, rulings, edits, and the whole record (ARE, section 4).
 
 Offsets are characters: of a placed edit into the answer, of a change into the fact it changes.
 """

@@ -1,7 +1,8 @@
 """The verdict on a fact and its evidence (ARE, section 4.3, appendix A.3): supportive, editing required and so on.
 
 By an entailment model (scores kept) or a language model: one that scores answers a closed question (models/closed.py),
-another one's reply is parsed. A reply that cannot be parsed is a verdict of its own: shown, counted, never guessed.
+another one's reply is parsed. A reply that cannot be parsed is a verdict of its own: shown, counted, never guessed. ARE
+parses replies only. Left out: nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A run of the conditions and what a verifier says of their citations and of A's facts (grounded refinement, 3.5).
+"""A run of the conditions and its scores by a verifier (grounded refinement, section 3.5): citations, and A's facts.
 
-The verifier's probabilities are kept by pair, so that marking a passage recomputes every score without a model.
+The verifier's probabilities are kept by pair, so that marking a passage recomputes every score without a model. The
+facts of A in the other answers are ours. Left out: the paper's second scorer; another verifier is another run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The cost of a condition, counted at the model, and its time limit."""
+"""The cost of a condition (grounded refinement, section 4.7.1), counted at the model, and its time limit.
+
+The paper estimates in units of one answer's forward pass; here passes, token positions and seconds are counted. Left
+out: an estimate for a model that cannot be counted, for example a served one.
+"""
 
 from __future__ import annotations
 

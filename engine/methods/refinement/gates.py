@@ -3,7 +3,8 @@
 Grounded refinement, sections 3.4 (S3), 4.3.2 (labels) and 4.5.5 (concentration).
 
 A rule is a pure function of what is stored with the case, so that a label marked on the page changes a trigger
-without a model call. In a gated run a condition whose rule does not fire is A, byte for byte: a tie.
+without a model call. In a gated run a condition whose rule does not fire is A, byte for byte: a tie. Ours: without
+labels the flags' rule is concentration, unless the settings name one. Left out: nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""One case and what is asked of it: what every condition shares, A's signals, the stamp that runs are compared by."""
+"""One case and what is asked of it: what every condition shares, A's signals, the stamp that runs are compared by.
+
+Grounded refinement, sections 3.2 (signals), 3.6 (sampling and limits) and 4.5.2 (the truncation confound). Ours: where
+the model's window is small, the limit is lowered for all conditions alike. Left out: nothing.
+"""
 
 from __future__ import annotations
 

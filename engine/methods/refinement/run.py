@@ -2,7 +2,8 @@
 
 What fails (time-out, empty reply, prompt over the window, server gone) is a condition without an answer that says
 what happened; the others stand. A run that was stopped, or asked for more conditions later, goes on from what is
-there: nothing that has an answer is written twice.
+there: nothing that has an answer is written twice. Grounded refinement, sections 3.4 and 4.4; the outcomes and the time
+limit are ours. Left out: nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from engine.answer.citations import annotate, without_markers
 from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
 from engine.core.progress import Watch, whole
 from engine.core.text import sentences
-from engine.core.values import Answer, Json
+from engine.core.values import Answer
 from engine.methods import signals
 from engine.methods.refinement import gates
 from engine.methods.refinement.conditions import VARIANTS, Condition, Conditions
@@ -151,22 +152,21 @@ class _Refining:
     def values(self) -> Iterator[Refinement]:
         """The value after each stage that changed it; as it was where none did.
 
-        A and B, the signals that need both, then the others in order. A stage gives the fields that it changes.
+        A and B, the signals that need both, then the others in order.
         """
-        stages: list[Callable[[], Json]] = [partial(self._condition, "A"), partial(self._condition, "B"), self._signals]
+        stages: list[Callable[[], Refinement]] = [*(partial(self._condition, name) for name in "AB"), self._signals]
         for name in (name for name in self.value.order if name not in ("A", "B")):
             stages += [self._gradient] if VARIANTS[name].rule == "flags" else []
             stages.append(partial(self._condition, name))
-        grown = False
+        before = self.value
         for stage in stages:
-            if fields := stage():
-                self.value = changed(self.value, **fields)
-                grown = True
-                yield self.value
-        if not grown:
-            yield self.value
+            if (after := stage()) is not self.value:
+                self.value = after
+                yield after
+        if self.value is before:
+            yield before
 
-    def _condition(self, name: str) -> Json:
+    def _condition(self, name: str) -> Refinement:
         """Write one condition, copy A where its rule does not fire, or keep what is there."""
         trigger = self._trigger(VARIANTS[name])
         known = self.value.variants.get(name)
@@ -180,7 +180,9 @@ class _Refining:
             done = sum(name in self.value.variants for name in self.value.order)
             self.watch.step(f"condition {name}", done, len(self.value.order))
             variant = self._written(VARIANTS[name], trigger)
-        return {} if variant == known else {"variants": {**self.value.variants, name: variant}}
+        if variant == known:
+            return self.value
+        return changed(self.value, variants={**self.value.variants, name: variant})
 
     def _written(self, method: Condition, trigger: Trigger | None) -> Variant:
         """Call the writer and say what came of it."""
@@ -238,22 +240,22 @@ class _Refining:
 
     # What several conditions stand on
 
-    def _signals(self) -> Json:
+    def _signals(self) -> Refinement:
         """S1 to S3 of A, and D's threshold; S2 is scored once."""
         found, shared = signals_of(self.request, self.value, scored_prompt(self.request, self.value), self.watch)
         threshold = signals.overlap_threshold(self.request.history, self.request.settings.refinement)
         if (found, threshold) == (self.value.signals, self.value.threshold):
-            return {}
+            return self.value
         shared, scorer = {**self.value.shared, **shared}, self.request.scores_with.name
-        return {"signals": found, "threshold": threshold, "shared": shared, "scorer": scorer}
+        return changed(self.value, signals=found, threshold=threshold, shared=shared, scorer=scorer)
 
-    def _gradient(self) -> Json:
+    def _gradient(self) -> Refinement:
         """The gradient rows of A's first content tokens, once; or why there are none."""
         answer = self.value.baseline
         if self.value.gradient is not None or self.value.gradient_missing:
-            return {}
+            return self.value
         if answer is None:
-            return {"gradient_missing": "Gradients need a baseline answer, and A wrote none."}
+            return changed(self.value, gradient_missing="Gradients need a baseline answer, and A wrote none.")
         rows, missing, model, prompt = None, "", self.request.scores_with, scored_prompt(self.request, self.value)
         with metered(model) as meter:
             try:
@@ -262,4 +264,5 @@ class _Refining:
             except (InputError, ModelError, AttributionError) as error:
                 missing = str(error)
         cost = changed(meter.cost, backwards=rows.backwards if rows else 0)
-        return {"gradient": rows, "gradient_missing": missing, "shared": {**self.value.shared, "gradient": cost}}
+        shared = {**self.value.shared, "gradient": cost}
+        return changed(self.value, gradient=rows, gradient_missing=missing, shared=shared)

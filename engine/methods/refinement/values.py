@@ -1,4 +1,4 @@
-"""The values of the refinement stage: what a condition wrote, why it ran, what it cost, and all of it for one case."""
+"""The values of refinement (grounded refinement, section 3.4): what a condition wrote, why it ran, what it cost."""
 
 from __future__ import annotations
 

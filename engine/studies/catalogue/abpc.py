@@ -16,7 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.analyses.faithfulness import FURTHER, KIND, METHODS, Rankings, rows_needed
-from engine.analyses.kind import Loaders, RunContext, examine
+from engine.analyses.kind import examine
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.methods import registry
@@ -143,9 +143,8 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     with metered(scorer) as meter:
         written = tools.write(unit.seed)(example.question, example.passages, watch)
         case = case_of(example, example.passages, written)
-        context = RunContext(settings, Loaders(writer=lambda name: scorer), watch)
         rankings = Rankings(model=scorer.name, methods=(*METHODS, *extra(tools.config)))
-        case = examine(case, KIND, rankings, context)
+        case = examine(case, KIND, rankings, tools.context(settings, scorer, watch))
     (report,) = KIND.of(case)
     found = {curve.ranking: curve for curve in report.curves}
     values: dict[str, Any] = {

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -113,7 +112,7 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     return Found(values=values, missing=missing, case=case_of(example, passages, written), cost=cost)
 
 
-def _measures(measures: Measures, prefix: str = "") -> dict[str, Any]:
+def _measures(measures: Measures, prefix: str = "") -> dict[str, float]:
     return {f"{prefix}{name}": getattr(measures, name) for name in MEASURES}
 
 

@@ -13,19 +13,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.kind import less
-from engine.analyses.refinement import analysis_of
+from engine.analyses.kind import examine, less
+from engine.analyses.refinement import KIND, RefinementOptions
 from engine.answer.write import Written
 from engine.core.errors import InputError
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Stamp
 from engine.methods.judge import PairJudgement, Winner, first_share, judge_pair, judge_warning, tally
 from engine.methods.refinement.advisor import advise
-from engine.methods.refinement.assess import refine_case, report_scores
+from engine.methods.refinement.assess import report_scores
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
-from engine.methods.refinement.request import Request, asked_limit, read_by
+from engine.methods.refinement.request import asked_limit
 from engine.methods.refinement.values import Cost, Refinement
 from engine.methods.signals import deployed_cost
 from engine.studies.config import Config
@@ -181,12 +181,11 @@ def judged_pairs(config: Config) -> tuple[tuple[str, str], ...]:
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """All conditions of one question under one seed, scored, and compared where there is a judge."""
-    settings = tools.settings(unit.seed)
-    names = conditions(tools.config)
-    plain = case_of(example, example.passages, Written(answer=Answer(text=""), stamp=Stamp(model=tools.writer.name)))
-    read = read_by(tools.writer.name, plain, settings.retrieval)
-    request = Request(plain, tools.writer, settings, variants=names, gate="always", read=read)
-    report = last(refine_case(request, verifier=tools.verifier, watch=watch))
+    settings, writer = tools.settings(unit.seed), tools.writer
+    case = case_of(example, example.passages, Written(answer=Answer(text=""), stamp=Stamp(model=writer.name)))
+    options = RefinementOptions(model=writer.name, variants=conditions(tools.config), gate="always")
+    case = examine(case, KIND, options, tools.context(settings, writer, watch))
+    (report,) = KIND.of(case)
     value = report.refinement
     golds = [spelling for thing in example.short_answers for spelling in thing]
     scores = report_scores(report, example.passages, golds)
@@ -196,7 +195,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         "s1": value.signals.s1,
         "s2": value.signals.s2,
         "s3": value.signals.s3,
-        **_triggers(value, request, settings),
+        **_triggers(value, example, settings),
         "advice": {"branch": advice.branch, "difficulty": advice.difficulty},
         "conditions": {
             name: {
@@ -212,26 +211,25 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     }
     spent = sum((v.cost for v in value.variants.values()), sum(value.shared.values(), Cost()))
     missing = {**value.signals.missing, **({"gradient": value.gradient_missing} if value.gradient_missing else {})}
-    case = replace(plain, answer=value.baseline or plain.answer, stamp=value.stamp)
-    case = replace(case, analyses=(analysis_of(case, report, use_answer=False),))
     return Found(
         values=values,
         missing=missing,
-        case=case,
+        case=replace(case, answer=value.baseline or case.answer, stamp=value.stamp),
         cost=spent,
         unparsed=sum(found.winner == "unparsed" for found in judged.values()),
     )
 
 
-def _triggers(value: Refinement, request: Request, settings: Settings) -> dict[str, Any]:
+def _triggers(value: Refinement, example: Example, settings: Settings) -> dict[str, Any]:
     """Whether each trigger fires, and how often labels do by chance; None without gradient rows or labels."""
     fired: dict[str, bool | None] = {"labels": None, "concentration": None}
     if value.gradient is None:
         return {"fired": fired, "by_chance": None}
     fired["concentration"] = concentration_trigger(concentration_of(value.gradient, settings)).fired
-    if all(label is None for label in request.labels.values()):
+    labels = {number: passage.relevant for number, passage in enumerate(example.passages, start=1)}
+    if all(label is None for label in labels.values()):
         return {"fired": fired, "by_chance": None}
-    flags = flags_of(value.gradient, request.labels, settings)
+    flags = flags_of(value.gradient, labels, settings)
     return {"fired": fired | {"labels": labels_trigger(flags).fired}, "by_chance": flags.random_flag_rate}
 
 

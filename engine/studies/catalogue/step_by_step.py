@@ -13,16 +13,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.steps import analysis_of, answered, means_for
+from engine.analyses.kind import examine
+from engine.analyses.steps import KIND, StepsOptions
 from engine.answer.write import Written
 from engine.core.metrics import rouge_l
 from engine.core.progress import Watch
 from engine.core.values import Answer, Stamp
 from engine.methods.judge import LEVELS
 from engine.methods.raise_.relevance import rate, ratings_analysis
-from engine.methods.raise_.solve import solve
 from engine.methods.raise_.threshold import read, recall, retrieved
-from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
+from engine.methods.raise_.values import METHODS, Solution, method_of
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
@@ -165,14 +165,14 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One problem by one method, rated where there is a judge."""
     settings, method = tools.settings(unit.seed), method_of(unit.method)
     collection, model = tools.collection(example.corpus), tools.writer
-    problem = Problem(question=example.question, options=example.options)
+    case = case_of(example, (), Written(answer=Answer(text="", finished=False), stamp=Stamp(model=model.name)))
     with metered(model) as meter:
-        solution = solve(problem, method, means_for(collection, model, settings, method), watch)
+        options = StepsOptions(method=method.name, model=model.name)
+        case = examine(case, KIND, options, tools.context(settings, model, watch))
+    (solution,) = KIND.of(case)
     gold = gold_in(example, collection.snapshot().passages)
     values = _values(example, solution, gold, bool(method.searches))
-    case = case_of(example, (), Written(answer=Answer(text="", finished=False), stamp=Stamp(model=model.name)))
-    analysis = analysis_of(case, solution, model, settings)
-    case = answered(replace(case, stamp=analysis.stamp, analyses=(analysis,)), analysis)
+    case = replace(case, stamp=case.analyses[-1].stamp)  # also where nothing was answered
     if tools.judge is not None and method.searches:
         ratings = rate(solution, tools.judge, watch, dropped=False)
         case = replace(case, analyses=(*case.analyses, ratings_analysis(case, ratings)))

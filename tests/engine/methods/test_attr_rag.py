@@ -23,7 +23,7 @@ from engine.methods.attr_rag import (
     winners,
     with_drops,
 )
-from engine.methods.regeneration import alphas, regenerate
+from engine.methods.regeneration import alphas, attribution_of, regenerate, regenerating
 from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.retrieve.search import rerank
@@ -83,6 +83,19 @@ def test_leaving_out_what_the_writer_uses_changes_the_answer_and_nothing_else_do
     assert set(result.alphas) == {"cosine", "jaccard", "rouge_1", "rouge_2", "rouge_l", "rouge_lsum"}
     assert result.floors == dict.fromkeys(result.alphas, 0.0)
     assert result.written == 4 + 1 + 1 + 3
+
+
+def test_a_stopped_regeneration_has_the_sources_written_so_far_and_names_the_others():
+    given = "q", SOURCES, quote_wanted("alpha", "gamma"), LetterEmbedder()
+    *grown, whole = regenerating(*given, placebos=PLACEBOS)
+    assert [len(value.ablated) for value in grown] == [1, 2, 3, 4]
+    assert whole == regenerate(*given, placebos=PLACEBOS)
+    for value in grown:
+        written = len(value.ablated)
+        assert value.alphas == {metric: values[:written] for metric, values in whole.alphas.items()}
+        found = attribution_of(value, "scripted")
+        assert found.sources == tuple((n,) for n in range(1, written + 1)) and found.numerical_floor is None
+    assert grown[2].notes == ("Not scored, because the run was stopped: source 4, the floors.",)
 
 
 def test_alpha_by_hand():
