@@ -18,6 +18,7 @@ that all its methods have answered.
 from __future__ import annotations
 
 import argparse
+import lzma
 import re
 import shlex
 import tarfile
@@ -85,7 +86,8 @@ def ship(folder: Path, target: Path, cases: bool) -> str:
     (target / "config.toml").write_text(text, encoding="utf-8")
     shipped = msgspec.structs.replace(manifest, units=units, departures=departures)
     (target / "run.json").write_bytes(msgspec.json.encode(shipped) + b"\n")
-    (target / "units.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in kept))
+    rows_of = b"".join(msgspec.json.encode(row) + b"\n" for row in kept)
+    Journal(target).packed.write_bytes(lzma.compress(rows_of))
     if cases:
         with tarfile.open(target / CASES, "w:xz") as archive:
             for row in kept:

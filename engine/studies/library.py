@@ -19,6 +19,7 @@ from engine.core.files import ASSETS, home
 from engine.core.values import Value
 from engine.studies.config import Config
 from engine.studies.evaluate import stored
+from engine.studies.run import Journal
 
 SHIPPED = ASSETS / "evaluations"
 CASES = "cases.tar.xz"  # one text for the compressor: the cases of a run share their passages
@@ -87,8 +88,9 @@ def _listed(folder: Path) -> Listed | None:
 
 def state_of(folder: Path) -> tuple[int, int]:
     """Size and time of what is written so far: as long as they stay, so do the results."""
+    journal = Journal(folder)
     try:
-        found = (folder / "units.jsonl").stat()
+        found = (journal.packed if journal.packed.exists() else journal.path).stat()
     except FileNotFoundError:
         return 0, 0
     return found.st_size, found.st_mtime_ns

@@ -10,6 +10,7 @@ again, and the results are those of a run that nothing disturbed.
 
 from __future__ import annotations
 
+import lzma
 import os
 import threading
 import time
@@ -35,15 +36,16 @@ from engine.studies.values import OUT_OF_MEMORY, Failure, Row, Unit
 
 
 class Journal:
-    """The rows of a run on the disk. One process writes; anyone may read."""
+    """The rows of a run on the disk. One process writes; anyone may read. Those of a shipped run are packed by xz."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "units.jsonl"
+        self.path, self.packed = folder / "units.jsonl", folder / "units.jsonl.xz"
 
     def rows(self) -> list[Row]:
         """The last complete row of each unit; raise `InputError` for a damaged line."""
         found: dict[Unit, Row] = {}
-        whole, _, _ = (self.path.read_bytes() if self.path.exists() else b"").rpartition(b"\n")
+        data = self.path.read_bytes() if self.path.exists() else b""
+        whole, _, _ = (lzma.decompress(self.packed.read_bytes()) if self.packed.exists() else data).rpartition(b"\n")
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
                 row = decoded(line, Row)
