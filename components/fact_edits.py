@@ -5,13 +5,14 @@ from __future__ import annotations
 import msgspec
 import streamlit as st
 
+from components.blocks import draw
 from components.cache import workbench
 from components.export_figure import export_button
-from components.facts import tracked_changes
 from components.html import chips, escape, plain, show, tag, visible
 from components.reviewer import write_marks
+from engine.analyses.facts import tracked_text
 from engine.cases.places import decisions, revision
-from engine.cases.review import MarkDraft, review_of
+from engine.cases.review import MarkDraft
 from engine.core.values import Case
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, proposed, revised
 from engine.methods.are.values import AreRecord, Placed
@@ -35,10 +36,10 @@ def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) 
 def edits_view(case: Case, record: AreRecord, author: str) -> None:
     """The tracked changes, a decision on each, and what is exported."""
     st.header("Tracked changes")
-    review = review_of(workbench().cases.history(case.id))
+    review = workbench().cases.review(case.id)
     decided = decisions(record, review)
     edits, all_decided = revision(record, case.answer, review)
-    tracked_changes(record.checked, edits, all_decided)
+    draw(tracked_text(case, record, review))
     if record.edits:
         for edit in record.edits:
             edit_card(case, record, edit, decided.get(edit.id), author, frozen=review.status == "signed off")
