@@ -162,14 +162,13 @@ def _offer(case: Case, better: Sequence[str]) -> None:
 
 def flags_view(found: TokenMap, case: Case, settings: Settings, model: str) -> None:
     """Flags if passages are labelled, and the label-free trigger; both read the map's token rows."""
-    labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
-    flags, trigger = flags_of(found, labels, settings), concentration_of(found, settings)
+    flags, trigger = flags_of(found, case.labels, settings), concentration_of(found, settings)
     if flags is None or trigger is None:
         wanted = rows_for_flags(found, settings)
         more = seconds_said(case, model, 1 + 2 * len(wanted.tokens))
         ask_for(case, TOKEN_MAP, "Compute the flags", model, more, options=wanted, key="flags")
         return
-    if all(relevant is None for relevant in labels.values()):
+    if all(relevant is None for relevant in case.labels.values()):
         st.caption("No passages are marked yet, so nothing is flagged. Mark passages on the Refinement page.")
     draw(flags_table(flags, case, settings.gradient.used_top))
     st.subheader("Concentration trigger, without labels")

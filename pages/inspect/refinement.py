@@ -68,10 +68,9 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
         marked_words(value.baseline.text, value.signals.words)
     export_button(lambda: drawn_signals(case, value), key=f"signals_{case.id}")
     st.subheader("What starts a second pass")
-    labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
-    draw(trigger_table(value, labels, gate, settings))
+    draw(trigger_table(value, case.labels, gate, settings))
     if value.gradient is not None:
-        draw(flags_table(flags_of(value.gradient, labels, settings), case, settings.gradient.used_top))
+        draw(flags_table(flags_of(value.gradient, case.labels, settings), case, settings.gradient.used_top))
     st.caption(
         "v2a, v2b and v2c share one rule. The paper reports the concentration rule as a negative result; use it for "
         "cases without labels."

@@ -229,9 +229,9 @@ def _triggers(value: Refinement, request: Request, settings: Settings) -> dict[s
     if value.gradient is None:
         return {"fired": fired, "by_chance": None}
     fired["concentration"] = concentration_trigger(concentration_of(value.gradient, settings)).fired
-    if all(label is None for label in request.labels.values()):
+    if all(label is None for label in request.case.labels.values()):
         return {"fired": fired, "by_chance": None}
-    flags = flags_of(value.gradient, request.labels, settings)
+    flags = flags_of(value.gradient, request.case.labels, settings)
     return {"fired": fired | {"labels": labels_trigger(flags).fired}, "by_chance": flags.random_flag_rate}
 
 
