@@ -5,17 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 from components import state
+from components.blocks import draw
 from components.cache import analyses, workbench
-from components.html import banner, plain, show
+from components.html import banner, plain
 from components.polling import cancel_button, redraw, say_problem
 from components.runs import Run, about
 from components.settings_panel import chosen_settings
 from engine.analyses.registry import kind_named
-from engine.cases.review import review_of
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, Value
 from engine.report.build import analysis_blocks
-from engine.report.html import fragment
 
 
 def ask_for(
@@ -81,9 +80,8 @@ def _watch(name: str, key: str = "") -> None:
 
 
 def as_reported(case: Case, analysis: Analysis) -> None:
-    """An analysis that has no drawing of its own, as the report shows it."""
-    review = review_of(workbench().cases.history(case.id))
-    show(fragment(analysis_blocks(case, analysis, review)))
+    """An analysis as the report shows it."""
+    draw(*analysis_blocks(case, analysis, workbench().cases.review(case.id)))
 
 
 def latest(case: Case, kind: str, model: str = "") -> Analysis | None:
@@ -100,7 +98,7 @@ def is_by(found: Analysis | None, model: str) -> bool:
 
 def is_open(case: Case) -> bool:
     """Whether the case takes another analysis: a signed-off one is frozen."""
-    return review_of(workbench().cases.history(case.id)).status != "signed off"
+    return workbench().cases.review(case.id).status != "signed off"
 
 
 def banners(notes: tuple[str, ...]) -> None:

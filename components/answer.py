@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from components import state
 from components.html import escape, show, tag
-from engine.core.text import ANY_CITATION, Span
+from engine.cases.blocks import cut, cut_at_citations
+from engine.core.text import Span
 from engine.core.values import Answer
 
 
@@ -22,17 +21,13 @@ def answer_markup(answer: Answer) -> str:
 
 def cited_text(answer: Answer, start: int, end: int) -> str:
     """Characters [start, end) of the answer; the original marker is the title of its number."""
-    parts, position = [], start
-    inside = (c for c in answer.citations if start <= c.start and c.end <= end)
-    for citation in sorted(inside, key=lambda c: c.start):
-        kind = "gw-cite" if citation.valid else "gw-cite gw-invalid"
-        marker = answer.text[citation.start : citation.end]
-        parts += [
-            escape(answer.text[position : citation.start]),
-            tag("span", escape(str(citation.number)), class_=kind, title=marker),
-        ]
-        position = max(position, citation.end)
-    return "".join(parts) + escape(answer.text[position:end])
+    inside = sorted((c.start - start, c.end - start, c) for c in answer.citations if start <= c.start and c.end <= end)
+    pieces = cut(answer.text[start:end], inside)
+    return "".join(_pill(c.number, piece, valid=c.valid) if c else escape(piece) for piece, c in pieces)
+
+
+def _pill(number: int, marker: str, *, valid: bool = True) -> str:
+    return tag("span", str(number), class_="gw-cite" if valid else "gw-cite gw-invalid", title=marker)
 
 
 def current_sentence(answer: Answer, span: Span) -> str:
@@ -47,10 +42,5 @@ def with_pills(text: str) -> str:
     >>> with_pills("Ice < 0 [cite_4].")
     'Ice &lt; 0 <span class="gw-cite" title="[cite_4]">4</span>.'
     """
-    parts, position = [], 0
-    for marker in ANY_CITATION.finditer(text):
-        parts.append(escape(text[position : marker.start()]))
-        numbers = re.findall(r"\d+", marker.group())
-        parts += [tag("span", escape(number), class_="gw-cite", title=marker.group()) for number in numbers]
-        position = marker.end()
-    return "".join(parts) + escape(text[position:])
+    pieces = cut_at_citations(text)
+    return "".join("".join(_pill(n, piece) for n in numbers) if numbers else escape(piece) for piece, numbers in pieces)

@@ -15,7 +15,7 @@ from components.sentences import KINDS
 from components.settings_panel import chosen_settings
 from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict
 from engine.answer.in_documents import doubted, repeated, uncertain
-from engine.cases.review import Review, review_of
+from engine.cases.review import Review
 from engine.core.text import counted
 from engine.core.values import Case
 
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     """Draw it and return the verdict; where nothing was checked it offers the check (`offer`), else it says so."""
     show(tag("h2", escape(case.question), class_="gw-question"))
-    review = review_of(workbench().cases.history(case.id))
+    review = workbench().cases.review(case.id)
     verdict = case_verdict(case, review)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="case_head"):
         words = tag("p", escape(_unchecked(case)), class_="gw-unchecked")

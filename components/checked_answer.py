@@ -15,7 +15,7 @@ from components.source_view import open_source
 from engine.analyses.case_verdict import CaseVerdict
 from engine.analyses.facts import record_of
 from engine.cases.places import numbered, rewrite, verdict_of
-from engine.cases.review import SENTENCE, MarkDraft, review_of, withdrawals
+from engine.cases.review import SENTENCE, MarkDraft, withdrawals
 from engine.core.values import Case
 from engine.methods.are.backtrack import proposed
 
@@ -26,7 +26,7 @@ READ = "compared with the source"
 @st.fragment
 def checked_answer(case: Case, verdict: CaseVerdict) -> None:
     """Draw it; a click on a sentence draws nothing else anew."""
-    frozen = review_of(workbench().cases.history(case.id)).status == "signed off"
+    frozen = workbench().cases.review(case.id).status == "signed off"
     asked = sentences_view(case, verdict, frozen=frozen, key=f"sentences_{case.id}")
     if asked and "opened" in asked:
         open_source(case, int(asked["opened"]["passage"]), int(asked["opened"]["sentence"]), verdict)
@@ -38,7 +38,7 @@ def checked_answer(case: Case, verdict: CaseVerdict) -> None:
 
 def not_in_documents(case: Case, why: str) -> None:
     """Offer the verdict that the documents do not answer the question, with the reason `why`; say it once given."""
-    review = review_of(workbench().cases.history(case.id))
+    review = workbench().cases.review(case.id)
     given = review.overrides.get("answer")
     if given is not None and given.value == ABSENT:
         note(f"{given.author}: {ABSENT}.")
@@ -65,7 +65,7 @@ def drafts(case: Case, asked: dict[str, Any], author: str) -> tuple[MarkDraft, .
         return ()
     if "edit" in asked:
         edit = next(edit for edit in record.edits if edit.id == asked["edit"])
-        return (_own(author, f"edit:{edit.id}", asked["value"], READ, proposed(edit)),)
+        return (_own(author, f"edit:{edit.id}", asked["value"], asked.get("reason") or READ, proposed(edit)),)
     if "undo" in asked:
         return withdrawals(workbench().cases.history(case.id), "override", f"{SENTENCE}{asked['undo']}", author)
     found = []

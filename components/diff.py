@@ -42,11 +42,9 @@ def changes(words: Sequence[DiffWord]) -> str:
 
 def _word(word: DiffWord) -> str:
     text = with_pills(word.text)
-    if word.change == "same":
-        return text
-    return (
-        tag("del", text, class_="gw-del") if word.change == "removed" else tag("ins", tag("u", text), class_="gw-ins")
-    )
+    if word.change == "removed":
+        return tag("del", text, class_="gw-del")
+    return tag("ins", tag("u", text), class_="gw-ins") if word.change == "added" else text
 
 
 def differences(title: str, found: Sequence[Difference], none: str, names: Mapping[str, str] | None = None) -> None:

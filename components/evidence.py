@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from components.html import visible
 from components.style import component, listen
 from engine.analyses.case_verdict import source_sentence
 from engine.answer.quoting_reader import whole_id
+from engine.cases.blocks import cut, marked_runs
 from engine.core.values import Answer, Case, Passage
 
 LIKENESS = 1.6  # what a cosine with a bonus for shared words stays under; a cross-encoder's logits go beyond
@@ -55,17 +56,13 @@ def cited_first(case: Case) -> list[int]:
 def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[str, Any]]:
     """The answer cut at its citation markers."""
     pieces: list[dict[str, Any]] = []
-    position = 0
-    for citation in answer.citations:
-        if citation.start > position:
-            pieces.append({"text": visible(answer.text[position : citation.start])})
-        title = f"Passage {citation.number} does not exist"
-        if citation.valid:
-            passage = passages[citation.number - 1]
-            title = f"Open passage {citation.number}: {passage.label}"
-        pieces.append({"number": citation.number, "valid": citation.valid, "title": visible(title)})
-        position = max(position, citation.end)
-    pieces.append({"text": visible(answer.text[position:])})
+    for piece, citation in cut(answer.text, ((c.start, c.end, c) for c in answer.citations)):
+        if citation is None:
+            pieces.append({"text": visible(piece)})
+            continue
+        number, valid = citation.number, citation.valid
+        title = f"Open passage {number}: {passages[number - 1].label}" if valid else f"Passage {number} does not exist"
+        pieces.append({"number": number, "valid": valid, "title": visible(title)})
     return pieces
 
 
@@ -86,7 +83,7 @@ def _passage(
         "scores": [score_bar(name, scale, whole) for name, scale in scales.items() if whole in scale],
         "place": [passage.start / length, passage.end / length],
         "place_text": f"page {passage.page}" if passage.page is not None else f"{100 * passage.start // length}%",
-        "pieces": _marked(passage.text, sorted(quoted)),
+        "pieces": _marked(passage.text, quoted),
     }
 
 
@@ -106,14 +103,5 @@ def score_bar(name: str, scale: Mapping[str, float], passage: str) -> dict[str, 
     return {"name": name, "share": share, "text": f"{score:.3f}"}
 
 
-def _marked(text: str, spans: list[tuple[int, int]]) -> list[dict[str, Any]]:
-    pieces: list[dict[str, Any]] = []
-    position = 0
-    for start, end in spans:
-        if start < position:
-            continue
-        pieces.append({"text": visible(text[position:start]), "mark": False})
-        pieces.append({"text": visible(text[start:end]), "mark": True})
-        position = end
-    pieces.append({"text": visible(text[position:]), "mark": False})
-    return [piece for piece in pieces if piece["text"]]
+def _marked(text: str, spans: Iterable[tuple[int, int]]) -> list[dict[str, Any]]:
+    return [{"text": visible(run.text), "mark": run.kind == "mark"} for run in marked_runs(text, spans)]

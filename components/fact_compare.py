@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from components.analysis_run import ask_for
-from components.baselines import LABELS, baseline_text, baselines_table, entropy_table
+from components.blocks import draw
 from components.fact_controls import Asked
 from components.html import note
-from engine.analyses.claims import ENTROPY, PEERS, EntropyOptions, PeerOptions
+from engine.analyses.claims import ENTROPY, LABELS, PEERS, EntropyOptions, PeerOptions
+from engine.analyses.kind import Kind
+from engine.cases.review import Review
 from engine.core.values import Case
 from engine.methods.are.baselines import offered
-from engine.methods.are.values import AreRecord
 from engine.models.defaults import default_for
 
 
-def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
+def compare_panel(case: Case, asked: Asked) -> None:
     """Two folded studies: the methods that ARE is compared with, and the entropy of facts and sub-questions."""
     with st.expander("Other methods on this answer: DRQA, RARR, CCVER, an EFEC-style editor"):
         names = offered(asked.judge)
@@ -26,11 +29,7 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
         chosen = st.pills("Methods", names, selection_mode="multi", default=names, format_func=label, key="others")
         peers = PeerOptions(methods=tuple(chosen), verifier=asked.verifier, judge=asked.judge)
         ask_for(case, PEERS.name, "Run them", options=peers, settings=asked.settings)
-        for found in PEERS.of(case)[-1:]:
-            baselines_table(found.runs, record)
-            for one in found.runs:
-                st.subheader(LABELS[one.name])
-                baseline_text(one, case.answer.text)
+        _last(case, PEERS)
     with st.expander("Entropy of the facts and of the sub-questions"):
         model = st.text_input(
             "Scored by",
@@ -40,7 +39,11 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
         )
         entropy = EntropyOptions(model=model, judge=asked.judge)
         ask_for(case, ENTROPY.name, "Compute the entropy", options=entropy, settings=asked.settings)
-        for measured in ENTROPY.of(case)[-1:]:
-            entropy_table(measured.found)
-            if "sub_questions" not in measured.found:
-                note("The model did not ask any yes/no questions about this answer.")
+        _last(case, ENTROPY)
+
+
+def _last(case: Case, kind: Kind[Any]) -> None:
+    """The last result of that kind, where the case has one."""
+    found = kind.last(case)
+    if found is not None:
+        draw(*kind.blocks(case, found, Review()))

@@ -17,7 +17,6 @@ from engine.models.defaults import default_for
 from engine.models.verifier import LARGE, MEDIUM, VERIFIERS
 
 TOLD = {EMBEDDED: "fastest", MEDIUM: "better", LARGE: "best, about 1.6 s per claim and passage on two cores"}
-SOURCES = {"both": "case and corpus", "case": "the case's passages", "corpus": "the corpus"}
 _SWITCHES = [s for s in all_settings() if s.stage == "verification" and s.kind == "switch"]
 
 

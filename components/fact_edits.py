@@ -5,40 +5,27 @@ from __future__ import annotations
 import msgspec
 import streamlit as st
 
+from components.blocks import draw
 from components.cache import workbench
+from components.checked_answer import write
 from components.export_figure import export_button
-from components.facts import tracked_changes
 from components.html import chips, escape, plain, show, tag, visible
-from components.reviewer import write_marks
+from engine.analyses.facts import tracked_text
 from engine.cases.places import decisions, revision
-from engine.cases.review import MarkDraft, review_of
 from engine.core.values import Case
-from engine.methods.are.backtrack import Decision, accepted_ids, exact, proposed, revised
+from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
 from engine.methods.are.values import AreRecord, Placed
 from engine.report import facts_report
 from engine.report.drawings import drawn_changes
 
 
-def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) -> None:
-    """Write a decision into the case's history and draw the page anew; say why not where it is refused."""
-    draft = MarkDraft(
-        kind="override",
-        author=author,
-        value=value,
-        target=f"edit:{edit.id}",
-        reason=reason or f"{value} on the Facts page",
-        machine=proposed(edit),
-    )
-    write_marks(case.id, (draft,))
-
-
 def edits_view(case: Case, record: AreRecord, author: str) -> None:
     """The tracked changes, a decision on each, and what is exported."""
     st.header("Tracked changes")
-    review = review_of(workbench().cases.history(case.id))
+    review = workbench().cases.review(case.id)
     decided = decisions(record, review)
     edits, all_decided = revision(record, case.answer, review)
-    tracked_changes(record.checked, edits, all_decided)
+    draw(tracked_text(case, record, review))
     if record.edits:
         for edit in record.edits:
             edit_card(case, record, edit, decided.get(edit.id), author, frozen=review.status == "signed off")
@@ -83,4 +70,5 @@ def edit_card(
                     help=None if author else "Enter your name first. The case's history records it.",
                 )
                 if pressed:
-                    decide(case, edit, "accepted" if value == "accepted" else "rejected", author, reason)
+                    asked = {"edit": edit.id, "value": value, "reason": reason or f"{value} on the Facts page"}
+                    write(case, asked, author)

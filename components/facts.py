@@ -1,27 +1,24 @@
-"""A check of an answer: tree of clauses and facts, the chosen fact's evidence and rounds, measures, tracked changes."""
+"""A check of an answer: tree of clauses and facts, the chosen fact's evidence and rounds."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from components import state
-from components.answer import with_pills
-from components.html import escape, show, table, tag, visible
+from components.html import visible
 from components.sentences import KINDS
 from components.style import component, listen
 from engine.analyses.case_verdict import FactVerdict, fact_verdict, own_stand
-from engine.analyses.facts import MEASURES, source_of
+from engine.analyses.facts import source_of
+from engine.cases.blocks import cut_at_citations
 from engine.cases.places import numbered
 from engine.cases.review import Mark
-from engine.core.text import ANY_CITATION, counted
-from engine.methods.are.backtrack import Decision
 from engine.methods.are.guards import COPIED
 from engine.methods.are.shared_words import shared_words
-from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Placed, Ruling
+from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Ruling
 from engine.models.closed import listed
 
 
@@ -50,12 +47,9 @@ def evidence_at(record: AreRecord, place: Sequence[int]) -> tuple[str, Evidence]
 def clause_pieces(text: str) -> list[dict[str, Any]]:
     """A clause cut at its citation markers: words, and numbers."""
     pieces: list[dict[str, Any]] = []
-    position = 0
-    for marker in ANY_CITATION.finditer(text):
-        pieces.append({"text": visible(text[position : marker.start()])})
-        pieces += [{"number": int(number)} for number in re.findall(r"\d+", marker.group())]
-        position = marker.end()
-    return [*pieces, {"text": visible(text[position:])}]
+    for piece, numbers in cut_at_citations(text):
+        pieces += [{"number": number} for number in numbers] or [{"text": visible(piece)}]
+    return pieces
 
 
 def tree_data(record: AreRecord, verdicts: Mapping[str, FactVerdict]) -> dict[str, Any]:
@@ -208,43 +202,3 @@ def _pieces(text: str, marks: Sequence[tuple[int, int]], window: tuple[int, int]
         }
         for start, end in pairwise(cuts)
     ]
-
-
-def measures_view(record: AreRecord) -> None:
-    """The five measures before and after editing, each with what it means, and by whom."""
-    if record.report is None:
-        return
-    before, after = record.report.before, record.report.after
-    rows = (
-        tag(
-            "tr",
-            tag("th", escape(name), scope="row")
-            + tag("td", f"{getattr(before, field):.3f}")
-            + tag("td", f"{getattr(after, field):.3f}")
-            + tag("td", escape(meaning), class_="gw-text"),
-        )
-        for name, field, meaning in MEASURES
-    )
-    said = f"{counted(after.clauses, 'clause')}. After: with every placed edit. Entailment: {record.measured}."
-    show(table(("Measure", "Before", "After", "What it means"), rows, said, words=("What it means",)))
-
-
-def tracked_changes(text: str, edits: Sequence[Placed], decisions: Mapping[str, Decision]) -> None:
-    """The text with every placed or accepted edit drawn in it: taken out, put in; a rejected one by its number."""
-    pieces, at = [], 0
-    shown = (e for e in edits if e.status == "placed" or decisions.get(e.id) == "accepted")
-    for edit in sorted(shown, key=lambda e: e.start):
-        if edit.start < at:
-            continue
-        pieces.append(with_pills(text[at : edit.start]))
-        pieces.append(_change(edit, decisions.get(edit.id)))
-        at = edit.end
-    show(tag("div", "".join(pieces) + with_pills(text[at:]), class_="gw-answer"))
-
-
-def _change(edit: Placed, decision: Decision | None) -> str:
-    label = tag("sup", escape(edit.id))
-    if decision == "rejected":
-        return with_pills(edit.old) + label
-    new = tag("ins", tag("u", with_pills(edit.new)), class_="gw-ins") if edit.new else ""
-    return (tag("del", with_pills(edit.old), class_="gw-del") if edit.old else "") + new + label

@@ -1,16 +1,19 @@
-"""Faithfulness: MoRF and LeRF curves, ABPC compared with random rankings, diagnostics."""
+"""Faithfulness: MoRF and LeRF curves, ABPC compared with random rankings, diagnostics; how far methods agree."""
 
 from __future__ import annotations
 
-from itertools import starmap
+from collections.abc import Mapping
 
 import streamlit as st
 
+from components.blocks import draw
 from components.export_figure import export_button
-from components.html import escape, plain, show, table, tag
+from components.html import plain, text_after
 from components.style import component
-from engine.analyses.faithfulness import FaithfulnessReport
-from engine.core.values import Case
+from engine.analyses.faithfulness import FaithfulnessReport, agreement_table, diagnostic_facts
+from engine.answer.citations import without_markers
+from engine.core.text import Span
+from engine.core.values import Attribution, Case
 from engine.report.drawings import drawn_faithfulness
 
 
@@ -31,15 +34,25 @@ def faithfulness_view(report: FaithfulnessReport, case: Case, *, key: str) -> No
     drawing = drawn_faithfulness(case, report)
     component("plots")(data={"plots": [plot.to_dict() for plot in drawing.parts]}, key=f"{key}_plots")
     export_button(lambda: drawing, key=key)
-    _diagnostics(report)
-
-
-def _diagnostics(report: FaithfulnessReport) -> None:
     with st.expander("Diagnostics of the relevance map"):
-        show(table(("Diagnostic", "Value"), starmap(_diagnostic, report.diagnostics.items())))
+        draw(diagnostic_facts(report))
         st.caption(f"{report.forwards} forward passes, {report.seconds:.1f} s, scored by {plain(report.model)}.")
 
 
-def _diagnostic(name: str, value: float | None) -> str:
-    said = "not defined" if value is None else f"{value:.3f}"
-    return tag("tr", tag("th", escape(name.replace("_", " ")), scope="row") + tag("td", said))
+LONGEST = 80  # characters of a sentence in the picker
+
+
+def agreement_view(methods: Mapping[str, Attribution], case: Case, *, key: str) -> None:
+    """The pairs of methods as a matrix for the whole answer or one sentence."""
+    if len(methods) < 2:
+        st.caption("Run at least two methods with this scorer to compare them.")
+        return
+    spans = next(iter(methods.values())).spans
+    shared = [span for span in spans if all(span in found.spans for found in methods.values())]
+    chosen = st.selectbox("For", shared, format_func=lambda span: _stretch(spans.index(span), span, case), key=key)
+    draw(agreement_table(methods, chosen or spans[0]))
+
+
+def _stretch(index: int, span: Span, case: Case) -> str:
+    text = " ".join(without_markers(case.answer.text[slice(*span)]).split())
+    return f"{index}. {text_after(text, LONGEST)}" if index else "the whole answer"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import streamlit as st
@@ -82,26 +82,10 @@ def chips(values: Sequence[tuple[str, str]]) -> str:
     return tag("div", "".join(cells), class_="gw-chips")
 
 
-def table(
-    heads: Iterable[str],
-    rows: Iterable[str],
-    caption: str = "",
-    words: Collection[str] = (),
-    selected: Collection[str] = (),
-) -> str:
-    """A table of the columns `heads` (text) and of `rows` (markup, a `tr` each); a wide one scrolls.
-
-    The first column and those named in `words` hold text (cells of class "gw-text"): they and their heads stand left,
-    all others right. The columns named in `selected` show what is selected.
-    """
-
-    def drawn_head(name: str) -> str:
-        kind, current = "gw-text" if name in words else "", "true" if name in selected else ""
-        return tag("th", escape(name), scope="col", class_=kind, aria_current=current)
-
-    head = tag("thead", tag("tr", "".join(map(drawn_head, heads))))
-    above = tag("caption", escape(caption)) if caption else ""
-    drawn = tag("table", above + head + tag("tbody", "".join(rows)), class_="gw-table")
+def table(heads: Iterable[str], rows: Iterable[str], caption: str) -> str:
+    """A table of markup: a `th` per column, a `tr` per row; a wide one scrolls. Plain ones are drawn as blocks."""
+    head = tag("thead", tag("tr", "".join(heads)))
+    drawn = tag("table", tag("caption", escape(caption)) + head + tag("tbody", "".join(rows)), class_="gw-table")
     return tag("div", drawn, class_="gw-scroll", tabindex="0")
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.analysis_run import ask_for, banners, is_by, latest, seconds_said
-from components.answer import answer_view
-from components.attribution import attribution_table, floors_line
+from components import state
+from components.analysis_run import ask_for, banners, is_banner, is_by, latest, seconds_said
+from components.answer import answer_view, current_sentence, with_pills
 from components.export_figure import export_button
-from components.html import plain
+from components.html import escape, note, plain, show, table, tag
 from components.source_map import source_map
+from components.style import diverging
+from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, floors, verdict
 from engine.analyses.kind import OCCLUSION, SENTENCES, SETS
 from engine.analyses.occlusion import TOP_PASSAGES, rows_of
+from engine.answer.citations import without_markers
 from engine.core.settings import Settings
+from engine.core.text import ANY_CITATION
 from engine.core.values import Attribution, Case
 from engine.report.drawings import drawn_occlusion
 
@@ -23,6 +27,7 @@ WHAT = {
     SETS: "Leave out neighbouring passages of a document together.",
     SENTENCES: f"Leave out each sentence of the {TOP_PASSAGES} most important passages.",
 }
+LONGEST = 90  # characters of a span's words in the first column
 
 
 def occlusion_view(case: Case, model: str, settings: Settings) -> None:
@@ -55,3 +60,64 @@ def _tables(attribution: Attribution, case: Case, kind: str) -> None:
         with st.expander("Each source alone: reveals copies of one fact, which hide each other when one is left out"):
             data = {**attribution.to_dict(), "scores": alone, "notes": [], "details": {}}
             attribution_table(Attribution.from_dict(data), case)
+
+
+def attribution_table(attribution: Attribution, case: Case) -> None:
+    """Draw an attribution; positive (orange) makes the answer more likely, negative (blue) less."""
+    heads = [tag("th", "Answer", scope="col"), *(source_head(numbers, case) for numbers in attribution.sources)]
+    top = max((abs(v) for row in attribution.scores for v in row), default=0.0)
+    rows = [_row(attribution, index, top, case) for index in range(len(attribution.spans))]
+    unit = f"{attribution.unit}, by {attribution.model}"
+    show(table(heads, rows, f"Scores in {unit}. Positive: the source makes the answer more likely."))
+    for line in attribution.notes:
+        if not is_banner(line):  # a banner stands above the table
+            note(line)
+
+
+def source_head(numbers: tuple[int, ...], case: Case) -> str:
+    """The head of a source's column: its numbers, with the titles of its passages."""
+    titles = dict.fromkeys(case.passages[n - 1].title or case.passages[n - 1].document for n in numbers)
+    label = ", ".join(str(n) for n in numbers) if len(numbers) < 4 else f"{numbers[0]} to {numbers[-1]}"
+    return tag(
+        "th", escape(label), scope="col", title="; ".join(titles), aria_current=state.current("passage", *numbers)
+    )
+
+
+def _row(attribution: Attribution, index: int, top: float, case: Case) -> str:
+    start, end = attribution.spans[index]
+    whole = index == 0 and (start, end) == (0, len(case.answer.text))
+    text = "the whole answer" if whole else case.answer.text[start:end]
+    label = escape(text) if whole else _named(case.answer.text, start, end)
+    under = floors(attribution, index)
+    cells = "".join(_cell(value, top, verdict(value, *under)) for value in attribution.scores[index])
+    selected = "" if whole else current_sentence(case.answer, (start, end))
+    return tag("tr", tag("th", label, scope="row", title=without_markers(text), aria_current=selected) + cells)
+
+
+def _named(answer: str, start: int, end: int) -> str:
+    """The words of a span, cut where they are long; its citation markers stay whole, as numbers."""
+    markers = "".join(marker.group() for marker in ANY_CITATION.finditer(answer, start, end))
+    words = without_markers(answer[start:end])
+    return with_pills((words if len(words) <= LONGEST else words[: LONGEST - 2] + "… ") + markers)
+
+
+def _cell(value: float, top: float, under: str) -> str:
+    """A score with the floor that it does not exceed, in words."""
+    text, colour = f"{value:+z,.2f}", f"background:{diverging(value / top if top else 0.0)}"
+    if under == UNDER_NUMERICAL:
+        return tag("td", text, class_="gw-nothing", title=under)
+    if under == UNDER_PLACEBO:
+        return tag("td", f"{text} ·", class_="gw-weak", title=under, style=colour)
+    return tag("td", text, style=colour)
+
+
+def floors_line(attribution: Attribution) -> str:
+    """The floors and the cost in words."""
+    said, unit = [], attribution.unit
+    if attribution.numerical_floor is not None:
+        said.append(f"Numerical floor {attribution.numerical_floor:.2g} {unit}: a smaller value may be rounding.")
+    if attribution.placebo_floor is not None:
+        said.append(f"Placebo floor {attribution.placebo_floor:.3g} {unit}: a value marked · is {UNDER_PLACEBO}.")
+    backwards = f" and {attribution.backwards:,} backward" if attribution.backwards else ""
+    said.append(f"Cost: {attribution.forwards:,} forward{backwards} passes, {attribution.seconds:.1f} s.")
+    return " ".join(said)

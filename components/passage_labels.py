@@ -8,10 +8,9 @@ import streamlit as st
 
 from components import state
 from components.html import note, visible
-from engine.cases.review import Review
+from engine.cases.review import MARKED, Review
 from engine.core.values import Case
 
-MARKED = {True: "relevant", False: "not relevant", None: "not marked"}
 LONGEST = 600  # characters of a passage shown under its choice
 CHOICE = 280  # pixels that the choice takes
 

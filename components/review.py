@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from components import state
-from components.html import chips, escape, note, plain, show, table, tag, visible
+from components.blocks import draw
+from components.html import chips, note, plain, show, visible
 from engine.analyses.case_verdict import in_words
-from engine.cases.blocks import when
 from engine.cases.places import MarkTarget, places
 from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review
 from engine.core.text import counted
 from engine.core.values import Case
-from engine.methods.are.backtrack import change_said
+from engine.report.build import history_table, mark_tables
 
 Add = Callable[[MarkDraft], None]
 VERBS = {"open": "Set to open", "in review": "Take into review", "signed off": "Sign off"}
@@ -82,66 +81,12 @@ def standing_marks(review: Review) -> None:
     """Overrides next to the machine's verdicts, labels, notes."""
     if not (review.overrides or review.labels or review.notes):
         note("No notes, labels or verdicts yet.")
-    _table(
-        "Verdicts of reviewers, next to the machine's",
-        [
-            {"place": m.target, "machine": in_words(m.machine), "reviewer's verdict": m.value, "reason": m.reason}
-            | _who(m)
-            for m in review.verdicts.values()
-        ],
-    )
-    _table(
-        "Decisions on edits",
-        [
-            {"edit": m.target, "change": change_said(m.machine), "decision": m.value, "reason": m.reason} | _who(m)
-            for m in review.edit_decisions.values()
-        ],
-    )
-    _table(
-        "Sentences rewritten by a reviewer",
-        [
-            {"sentence": m.target, "as it was": m.machine, "as written": m.value or "taken out", "reason": m.reason}
-            | _who(m)
-            for m in review.sentences.values()
-        ],
-    )
-    _table(
-        "Relevance labels",
-        [{"place": m.target, "label": m.value, "reason": m.reason} | _who(m) for _, m in sorted(review.labels.items())],
-    )
-    _table("Notes", [{"place": m.target, "note": m.value} | _who(m) for m in review.notes])
+    for marks in mark_tables(review):
+        draw(marks)
 
 
-def _who(mark: Mark) -> dict[str, str]:
-    return {"reviewer": mark.author, "time": when(mark.time)}
-
-
-def history_table(history: Sequence[Mark]) -> None:
+def history_view(history: Sequence[Mark]) -> None:
     """Every entry, oldest first, with its hash."""
-    if not history:
-        return
-    with st.expander(f"The whole history ({counted(len(history), 'entry', 'entries')})"):
-        _table(
-            "Entries are never removed; a withdrawal is a new entry.",
-            [
-                {"no.": str(m.number), "kind": m.kind, "place": m.target, "value": m.value, "reason": m.reason}
-                | _who(m)
-                | {"hash": m.hash[:16], "signature": f"key {m.key}" if m.signature else "not signed"}
-                for m in history
-            ],
-        )
-
-
-def _table(title: str, rows: list[dict[str, str]]) -> None:
-    """Rows of text, the place first; a row about what is selected is marked."""
-    if rows:
-        heads = [name.capitalize() for name in rows[0]]
-        show(table(heads, map(_row, rows), title, words=heads))
-
-
-def _row(row: dict[str, str]) -> str:
-    first, *rest = row.values()
-    name, _, number = row.get("place", first).partition(":")
-    words = escape(first.replace(":", " ", 1))
-    place = tag("th", words, scope="row", class_="gw-short", aria_current=state.current(name, number))
-    return tag("tr", place + "".join(tag("td", escape(cell), class_="gw-text") for cell in rest))
+    if history:
+        with st.expander(f"The whole history ({counted(len(history), 'entry', 'entries')})"):
+            draw(history_table(history))

@@ -108,9 +108,7 @@ def _pieces(case: Case, sentence: SentenceVerdict) -> list[dict[str, Any]]:
     if sentence.rewritten is not None:
         new = annotate(Answer(text=sentence.rewritten.value), len(case.passages), style_of(case.answer.text))
         changed = (("del", _cited(case, sentence.start, sentence.end)), ("ins", answer_pieces(new, case.passages)))
-        return [
-            {**piece, "change": change} for change, pieces in changed for piece in pieces if piece.get("text") != ""
-        ]
+        return [{**piece, "change": change} for change, pieces in changed for piece in pieces]
     pieces, position = [], sentence.start
     for edit in sentence.accepted:
         if edit.start < position or edit.end > sentence.end or case.answer.text[edit.start : edit.end] != edit.old:

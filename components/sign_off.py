@@ -5,12 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from components.answer import with_pills
-from components.facts import tracked_changes
+from components.blocks import draw
 from components.html import escape, note, plain, show, tag
 from components.reviewer import write_marks
 from engine.analyses.case_verdict import case_verdict, conclusions, open_items
-from engine.analyses.facts import record_of
-from engine.cases.places import revision
+from engine.analyses.facts import record_of, tracked_text
 from engine.cases.review import Conclusion, Review, sign_off
 from engine.core.text import counted
 from engine.core.values import Case
@@ -38,7 +37,7 @@ def sign_off_view(case: Case, review: Review, author: str) -> None:
     show(tag("div", with_pills(verdict.text if verdict else case.answer.text), class_="gw-answer gw-signed"))
     if record is not None and (record.edits or edited):
         with st.expander("Tracked changes", expanded=edited):
-            tracked_changes(record.checked, *revision(record, case.answer, review))
+            draw(tracked_text(case, record, review))
             note("Struck: taken out. Underlined: put in. The text above leaves out undecided edits.")
     for line in open_items(case, verdict, review) if verdict else ():
         st.warning(plain(line))

@@ -98,6 +98,12 @@ def current(name: str, *shown: int | str) -> str:
     return "true" if st.session_state.get(_SELECTED, {}).get(name) in set(map(str, shown)) else ""
 
 
+def selected_places() -> tuple[str, ...]:
+    """The selection as places that the cells of a report name: "passage-3", "sentence-2", "fact-1.1"."""
+    selected = st.session_state.get(_SELECTED, {})
+    return tuple(f"{name}-{selected[name]}" for name in SELECTABLE if name in selected)
+
+
 def run_of(name: str) -> Run[Any] | None:
     """This session's run of that name, running or finished."""
     runs: dict[str, Run[Any]] = st.session_state.get(_RUNS, {})

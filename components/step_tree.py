@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
-
 from components import state
 from components.answer import with_pills
-from components.html import escape, note, show, table, tag, visible
+from components.blocks import draw, markup
+from components.html import escape, note, show, tag, visible
 from components.style import stylesheet
+from engine.analyses.steps import call_blocks
+from engine.cases.blocks import table
+from engine.core.statistics import binned
 from engine.core.text import counted
 from engine.core.values import Hit
 from engine.methods.raise_.steps import LABEL
-from engine.methods.raise_.values import Call, ReasonStep, Solution, letter, method_of, similarity
+from engine.methods.raise_.values import ReasonStep, Solution, letter, method_of, similarity
 
 BINS = 50  # of the similarity plot, over 0 to 1
 SEARCHED = {
@@ -44,7 +46,7 @@ def step_card(
         parts.append(tag("h4", "Principle given to the model") + _said(step.principle.reply))
     if step.asked is not None:
         parts.append(tag("h4", "Sub-answer") + _said(step.answer or "(the model wrote nothing)"))
-    parts.append(_asked([a for a in (step.search.asked if step.search else None, step.principle, step.asked) if a]))
+    parts.append(markup(*call_blocks(step.calls)))
     show(tag("section", "".join(parts), class_="gw-rstep" if step.asked else "gw-rstep gw-open"))
 
 
@@ -104,20 +106,6 @@ def _said(text: str) -> str:
     return tag("p", with_pills(text.strip()), class_="gw-said")
 
 
-def _asked(calls: Sequence[Call]) -> str:
-    """The exact prompts with the raw replies."""
-    if not calls:
-        return ""
-    pieces = []
-    for asked in calls:
-        cut = "" if asked.finished else ", cut at the length limit"
-        tokens = "" if asked.written is None else f"{counted(asked.written, 'token')} written, "
-        head = f"{asked.purpose}: {tokens}{asked.seconds:.1f} s{cut}"
-        pieces.append(tag("h4", escape(head)) + tag("pre", escape(asked.prompt.text.strip("\n"))))
-        pieces.append(tag("pre", escape(asked.reply) or "(empty)"))
-    return tag("details", tag("summary", "Exact prompts and raw replies") + "".join(pieces))
-
-
 def plan_card(solution: Solution) -> None:
     """The result of the decomposition: notes, or the raw unreadable reply."""
     found = solution.decomposition
@@ -128,7 +116,7 @@ def plan_card(solution: Solution) -> None:
     if not found.subquestions:
         said = tag("h3", "Not parsed") + _banners(solution.notes)
         raw = tag("h4", "Raw reply") + tag("pre", escape(found.asked.reply) or "(empty)")
-        show(tag("section", said + raw + _asked([found.asked]), class_="gw-rstep gw-open"))
+        show(tag("section", said + raw + markup(*call_blocks([found.asked])), class_="gw-rstep gw-open"))
 
 
 def final_card(solution: Solution) -> None:
@@ -140,9 +128,9 @@ def final_card(solution: Solution) -> None:
         title += ": no option" if solution.choice is None else f": ({letter(solution.choice)})"
     said = "from the passages" if solution.decomposition is None else "from the steps, without documents"
     notes = _banners(solution.notes)
-    calls = [a for a in (solution.decomposition.asked if solution.decomposition else None, solution.final) if a]
+    calls = [*([solution.decomposition.asked] if solution.decomposition else []), solution.final]
     reply = _said(visible(solution.final.reply) or "(the model wrote nothing)")
-    body = tag("h3", escape(f"{title}, {said}")) + notes + reply + _asked(calls)
+    body = tag("h3", escape(f"{title}, {said}")) + notes + reply + markup(*call_blocks(calls))
     show(tag("section", body, class_="gw-rstep"))
 
 
@@ -163,15 +151,15 @@ def similarity_plot(solution: Solution, labelled: Sequence[float] = ()) -> None:
 
 
 def _bars(series: Sequence[tuple[Sequence[float], str]], line: str) -> str:
-    counts = [np.histogram(np.clip(values, 0, 1), BINS, (0, 1))[0] for values, _ in series]
-    top = max(int(sum(counts).max()), 1)
+    counts = [binned(values, BINS) for values, _ in series]
+    top = max(1, *map(sum, zip(*counts, strict=True)))
     bins = []
     for place in range(BINS):
         parts = "".join(
             tag("div", class_=kind, style=f"height:{100 * count[place] / top:.1f}%")
             for count, (_, kind) in zip(counts, series, strict=True)
         )
-        said = f"{place / BINS:.2f} to {(place + 1) / BINS:.2f}: {sum(int(c[place]) for c in counts)}"
+        said = f"{place / BINS:.2f} to {(place + 1) / BINS:.2f}: {sum(count[place] for count in counts)}"
         bins.append(tag("div", parts, class_="gw-bin", title=said))
     return tag("div", "".join(bins) + line, class_="gw-hist", role="img", aria_label="similarities")
 
@@ -201,12 +189,13 @@ def runs_table(
         "Model",
     )
     rows = (_run_row(run, gold, right, ids) for run, ids in zip(runs, read, strict=True))
-    show(table(heads, rows, words=("Model",)))
+    draw(table("", heads, rows, numeric=range(2, len(heads) - 1)))
 
 
-def _run_row(run: Solution, gold: Collection[str], right: int | None, ids: frozenset[str]) -> str:
+def _run_row(run: Solution, gold: Collection[str], right: int | None, ids: frozenset[str]) -> tuple[str, ...]:
     cost = run.cost
-    cells = (
+    return (
+        method_of(run.method).label,
         _answer(run, right),
         "none" if run.threshold is None else f"{run.threshold:.2f}",
         str(len(run.steps)) if run.decomposition else "none",
@@ -215,10 +204,8 @@ def _run_row(run: Solution, gold: Collection[str], right: int | None, ids: froze
         str(cost.calls),
         "not counted" if cost.written is None else f"{cost.written:,}",
         f"{cost.seconds:.1f}",
+        run.model,
     )
-    name = tag("th", escape(method_of(run.method).label), scope="row")
-    model = tag("td", escape(run.model), class_="gw-text")
-    return tag("tr", name + "".join(tag("td", escape(cell)) for cell in cells) + model)
 
 
 def _answer(run: Solution, right: int | None) -> str:

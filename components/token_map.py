@@ -12,23 +12,34 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
-from msgspec.structs import replace
 
 from components import state
 from components.analysis_run import ask_for, begin, is_open, seconds_said
+from components.blocks import draw
 from components.html import visible
 from components.settings_panel import chosen_settings
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, component
-from engine.analyses.faithfulness import RankingCheck, rankings_beside, report_by, rows_ahead
-from engine.analyses.kind import FAITHFULNESS
-from engine.analyses.token_map import MapRows, TokenMap, check_due, check_of, settings_of_map
+from engine.analyses.attribution import flags_table
+from engine.analyses.faithfulness import RankingCheck, rankings_beside, rows_ahead
+from engine.analyses.kind import FAITHFULNESS, TOKEN_MAP
+from engine.analyses.token_map import (
+    MapRows,
+    TokenMap,
+    agreement_with,
+    check_due,
+    check_of,
+    concentration_blocks,
+    concentration_of,
+    flags_of,
+    rows_for_flags,
+    settings_of_map,
+)
+from engine.core.settings import Settings
 from engine.core.text import ANY_CITATION
 from engine.core.values import Attribution, Case
 from engine.methods import registry
-from engine.methods.faithfulness import agreement, ranked_by
 from engine.methods.spans import anchor, content_mask
 
-AGREE = 0.5  # rank correlation from which a map and occlusion are said to agree
 CHECK = "Check this map"
 
 
@@ -103,34 +114,9 @@ def occluded(found: TokenMap, beside: Attribution) -> list[list[str] | None]:
 
 def map_agreement(case: Case, found: TokenMap, beside: Attribution) -> None:
     """Whether map and occlusion rank the passages alike, and which of the two to go by where they do not."""
-    pair = next(iter(agreement({found.method: replace(found.by_passage(), method=found.method), "occlusion": beside})))
-    if pair.rho is None:
-        return
-    first = ["passage " + str(m.sources[_top(m)][0]) for m in (found.by_passage(), beside)]
-    same = f"Both put {first[0]} first." if pair.same_top else f"This map puts {first[0]} first, occlusion {first[1]}."
-    said = f"{same} Rank correlation over {pair.sources} passages: {pair.rho:+.2f}."
-    if pair.rho >= AGREE and pair.same_top:
-        st.caption(f"Agrees with occlusion. {said}")
-        return
-    st.caption(
-        f"Differs from occlusion. {said} Occlusion measures the answer without a passage. A gradient map estimates "
-        f"the effect of small changes, and one passage can replace another. {_go_by(case, found)}"
-    )
-
-
-def _top(found: Attribution) -> int:
-    ranks = ranked_by(found)
-    return max(range(len(ranks)), key=lambda j: ranks[j])
-
-
-def _go_by(case: Case, found: TokenMap) -> str:
-    """Which of the two deletes what matters first, where that was measured."""
-    report = report_by(case, found.model, settings_of_map(case, found, chosen_settings()))
-    own, other = (report.curve_of(name) if report else None for name in (found.method, "occlusion"))
-    if own is None or other is None:
-        return "Check this map to see which ranking works better here."
-    better = f"occlusion ({other.abpc:+z.3f})" if other.abpc > own.abpc else f"this map ({own.abpc:+z.3f})"
-    return f"On this case, deleting the top words of {better} changes the answer more: use that ranking."
+    said = agreement_with(case, found, beside, chosen_settings())
+    if said:
+        st.caption(said)
 
 
 def map_check(case: Case, found: TokenMap, model: str) -> RankingCheck | None:
@@ -172,6 +158,21 @@ def _offer(case: Case, better: Sequence[str]) -> None:
             st.button(
                 f"Map by {name}", key=f"to_{name}", on_click=state.set_value, args=(f"map_method_{case.id}", name)
             )
+
+
+def flags_view(found: TokenMap, case: Case, settings: Settings, model: str) -> None:
+    """Flags if passages are labelled, and the label-free trigger; both read the map's token rows."""
+    flags, trigger = flags_of(found, case.labels, settings), concentration_of(found, settings)
+    if flags is None or trigger is None:
+        wanted = rows_for_flags(found, settings)
+        more = seconds_said(case, model, 1 + 2 * len(wanted.tokens))
+        ask_for(case, TOKEN_MAP, "Compute the flags", model, more, options=wanted, key="flags")
+        return
+    if all(relevant is None for relevant in case.labels.values()):
+        st.caption("No passages are marked yet, so nothing is flagged. Mark passages on the Refinement page.")
+    draw(flags_table(flags, case, settings.gradient.used_top))
+    st.subheader("Concentration trigger, without labels")
+    draw(*concentration_blocks(case, found, trigger, settings))
 
 
 def badge(check: RankingCheck | None) -> dict[str, str] | None:

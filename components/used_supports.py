@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from components import state
 from components.answer import cited_text, current_sentence
 from components.export_figure import export_button
 from components.html import show, table, tag
+from components.occlusion import source_head
 from engine.core.values import Case
 from engine.methods.used_supports import UseAndSupport, UsedSupports
 from engine.report.drawings import drawn_use
@@ -20,14 +20,14 @@ MARKS = {
 
 def used_supports_view(found: UsedSupports, case: Case, *, key: str) -> None:
     """Draw the matrix; what stands out is what one number alone would not show."""
-    columns = {", ".join(map(str, numbers)): state.current("passage", *numbers) for numbers in found.sources}
+    heads = [tag("th", "Sentence", scope="col"), *(source_head(numbers, case) for numbers in found.sources)]
     rows = (_row(found, index, case) for index in range(len(found.spans)))
     said = (
         f"Columns are passages. First number: nats that the sentence loses without the passage, by {found.scorer}; "
         f"above the {found.floor_kind} floor the passage counts as used. Second number: the probability that the "
         f"passage entails the sentence, by {found.verifier}; above 0.5 it counts as support."
     )
-    show(table(("Sentence", *columns), rows, said, selected=[name for name, current in columns.items() if current]))
+    show(table(heads, rows, said))
     export_button(lambda: drawn_use(case, found), key=f"{key}_{case.id}")
 
 

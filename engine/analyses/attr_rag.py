@@ -20,18 +20,20 @@ from engine.analyses.attribution import (
     placebos,
     placebos_for,
     settings_of,
+    verdict,
 )
 from engine.analyses.floors import embedding_floor, token_floor
 from engine.analyses.kind import AS_IT_CAME, ATTR_RAG, COSTS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
+from engine.answer.quoting_reader import whole_id
 from engine.answer.write import Write, Written, prompting, quoting
-from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Table, Text, answer_runs, part, short, table
+from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Table, Text, answer_runs, of_passages, part, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, GroundworkError
 from engine.core.progress import Watch
 from engine.core.settings import Occlusion, Reader, Selection, Settings
-from engine.core.values import Analysis, Case, ChunkSet, Json, Passage, Stamp, Step, Value
+from engine.core.values import Analysis, Attribution, Case, ChunkSet, Json, Passage, Stamp, Step, Value
 from engine.corpus.store import Snapshot
-from engine.methods.attr_rag import WHY, AttrRag, Lookup, Score, attr_rag, scored_by, with_drops
+from engine.methods.attr_rag import WHY, AttrRag, Lookup, Score, Selected, attr_rag, scored_by, with_drops
 from engine.methods.regeneration import PLACEBOS, answering
 from engine.models.choices import READER
 from engine.models.embedder import DEFAULT
@@ -102,16 +104,9 @@ def lookup_in(passages: Sequence[Passage]) -> Lookup:
 
 
 def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
-    capped = ", cut off at the largest share" if found.selection.capped else ""
-    facts = (
-        ("Sets kept", f"{len(found.selection.chosen)} of {len(found.sets)}{capped}"),
-        ("Passages", f"{len(found.kept)} kept, {len(found.filled)} filled in between them"),
-        ("Answers written", str(found.regeneration.written)),
-    )
-    notes = dict.fromkeys((*found.notes, *found.selection.notes, *found.regeneration.notes))
-    blocks: list[Block] = [Facts(facts), *(Notice(note) for note in notes), _table(found)]
+    blocks = selection_blocks(case, found)
     if found.selection.reasons:
-        blocks.append(_why(found))
+        blocks.append(why_table(case, found))
     before = Text(answer_runs(found.regeneration.full, found.context), "answer")
     blocks.append(Fold("The answer from all sets, before the selection", (before,)))
     if found.drops:
@@ -119,37 +114,95 @@ def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
     return blocks
 
 
-def _table(found: AttrRag) -> Table:
-    alphas, floors, selection = found.regeneration.alphas, found.regeneration.floors, found.selection
-    rows: list[list[Cell | str]] = []
-    for j, chunk_set in enumerate(found.sets):
-        why = ", ".join(selection.chosen_by[j]) if j < len(selection.chosen_by) else ""
-        state = "chosen first" if j == selection.primary else "chosen" if j in selection.chosen else "not chosen"
-        row: list[Cell | str] = [f"{j + 1} {_name(chunk_set)}", Cell(state, note=f"by {why}" if why else "")]
-        row.append(str(selection.votes[j]) if j < len(selection.votes) else "")
-        for metric, values in alphas.items():
-            under = j < len(values) and values[j] <= floors.get(metric, 0.0)
-            alpha = short(values[j]) if j < len(values) else ""
-            row.append(Cell(alpha, note="under its floor" if under else "", faint=under))
-        rows.append(row)
-    rows.append(["Floor", "", "", *(short(floors.get(metric)) for metric in alphas)])
+def selection_blocks(case: Case, found: AttrRag) -> list[Block]:
+    """How many sets were kept, the notes of the run, and every set with its figures."""
+    capped = ", cut off at the largest share" if found.selection.capped else ""
+    facts = (
+        ("Sets kept", f"{len(found.selection.chosen)} of {len(found.sets)}{capped}"),
+        ("Passages", f"{len(found.kept)} kept, {len(found.filled)} filled in between them"),
+        ("Answers written", str(found.regeneration.written)),
+    )
+    notes = dict.fromkeys((*found.notes, *found.selection.notes, *found.regeneration.notes))
+    return [Facts(facts), *map(Notice, notes), _sets(case, found)]
+
+
+# With a hyphen that does not break: the heads of narrow columns wrap.
+METRICS = {
+    "jaccard": "Jaccard",
+    "rouge_1": "ROUGE‑1",
+    "rouge_2": "ROUGE‑2",
+    "rouge_l": "ROUGE‑L",
+    "rouge_lsum": "ROUGE‑Lsum",
+}
+
+
+def _sets(case: Case, found: AttrRag) -> Table:
+    """One row per set: its alpha by each metric, votes, drop, and whether it was kept; then the floors."""
+    floors, metrics, drops = found.regeneration.floors, list(found.regeneration.alphas), found.drops
+    rows: list[list[Cell | str]] = [
+        [
+            _named(case, found, j),
+            *(_alpha(found, metric, j) for metric in metrics),
+            *map(str, found.selection.votes[j : j + 1] or ("",)),
+            *([] if drops is None else [_drop(drops, j)]),
+            _kept(found.selection, j),
+        ]
+        for j in range(len(found.sets))
+    ]
+    after = [""] * (2 if drops is None else 3)
+    rows.append(["Regeneration floor", *(f"{floors.get(metric, 0.0):.3f}" for metric in metrics), *after])
+    alphas = (f"α {METRICS.get(metric, metric)}" for metric in metrics)
     return table(
-        "Change of the answer without each set: alpha = 1 - similarity. The metrics are correlated.",
-        ("Chunk set", "Selection", "Votes", *alphas),
+        "α = 1 - similarity of the answers with and without the set; high: the answer changed. The metrics are "
+        "correlated: three that agree are not three independent findings. Bold: the metric chose the set.",
+        ("Chunk set", *alphas, "Votes", *([] if drops is None else ["Drop, nats"]), "Selection"),
         rows,
-        numeric=range(2, len(alphas) + 3),
+        numeric=range(1, len(metrics) + len(after)),
     )
 
 
-def _why(found: AttrRag) -> Table:
-    return table(
-        "Why each set was kept or dropped. The paper's rule has no floor or cap and reads the expansion literally.",
-        WHY,
-        ((f"{j + 1} {_name(chunk_set)}", *found.selection.why(j)) for j, chunk_set in enumerate(found.sets)),
-    )
+def _alpha(found: AttrRag, metric: str, j: int) -> Cell:
+    values, floor = found.regeneration.alphas[metric], found.regeneration.floors.get(metric, 0.0)
+    if j >= len(values):
+        return Cell("not run")
+    chose = any(metric in by for by in found.selection.chosen_by[j : j + 1])  # without a floor also under it
+    if not chose and values[j] <= floor:
+        return Cell(f"{values[j]:.3f}", note="under its floor", faint=True)
+    return Cell(f"{values[j]:.3f}", kind="chosen" if chose else "", tint=values[j])
 
 
-def _name(chunk_set: ChunkSet) -> str:
+def _drop(drops: Attribution, j: int) -> Cell:
+    """The teacher-forced drop of a set in nats."""
+    if j not in drops.details.kept:
+        return Cell("not scored")
+    row = drops.scores[0]
+    value = row[drops.details.kept.index(j)]
+    under = verdict(value, drops.numerical_floor, None)
+    return Cell(f"{value:+z,.2f}", note=under, faint=bool(under), tint=0.0 if under else value / max(map(abs, row)))
+
+
+def _kept(selection: Selected, j: int) -> Cell:
+    by = ", ".join(METRICS.get(metric, metric) for chosen in selection.chosen_by[j : j + 1] for metric in chosen)
+    state = "kept, most votes" if j == selection.primary else "kept" if j in selection.chosen else "dropped"
+    return Cell(state, note=f"by {by}" if by else "")
+
+
+def why_table(case: Case, found: AttrRag) -> Table:
+    """Why each set was kept or dropped, here and under the two other rules."""
+    rows = ((_named(case, found, j), *found.selection.why(j)) for j in range(len(found.selection.reasons)))
+    caption = "The paper's rule has no floor or cap and reads the expansion literally."
+    return table(f"Why each set was kept or dropped. {caption}", WHY, rows)
+
+
+def _named(case: Case, found: AttrRag, j: int) -> Cell:
+    """A set by its place, with the numbers that its passages have in the case."""
+    ids = {whole_id(passage) for passage in found.sets[j].passages}
+    numbers = tuple(n for n, passage in enumerate(case.passages, start=1) if whole_id(passage) in ids)
+    return Cell(f"{j + 1} {set_name(found.sets[j])}", places=of_passages(*numbers))
+
+
+def set_name(chunk_set: ChunkSet) -> str:
+    """A chunk set by its document and the places of its passages there."""
     if not chunk_set.passages:
         return "(empty)"
     first, ordinals = chunk_set.passages[0], [str(p.ordinal + 1) for p in chunk_set.passages]

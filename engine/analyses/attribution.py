@@ -15,14 +15,30 @@ from msgspec.structs import replace
 from engine.analyses.floors import relevance_floors
 from engine.analyses.kind import Again, ByModel, Floor, Given, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Table, cut, name_of, notices, plain, signed, table
-from engine.cases.review import Review
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Fold,
+    Heat,
+    Table,
+    cut,
+    name_of,
+    notices,
+    of_passages,
+    plain,
+    signed,
+    table,
+)
+from engine.cases.review import MARKED, Review
 from engine.core.errors import CaseError, GroundworkError, RecordError
 from engine.core.progress import last
 from engine.core.settings import Settings
+from engine.core.text import counted
 from engine.core.values import Analysis, Attribution, Case, Passage, Stamp
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
+from engine.methods.flags import RANDOM_RANKINGS, Flags
 from engine.methods.spans import Span, answer_spans
 from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel
@@ -73,7 +89,7 @@ def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
 
 COLUMNS = 5  # spans in one table
 LARGEST_HEAT = 20_000  # pieces drawn in one analysis; above, only the strongest sources
-UNDER_NUMERICAL = "below the numerical floor"
+UNDER_NUMERICAL = "below the numerical floor: may be rounding"
 UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
@@ -153,11 +169,31 @@ def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Tabl
     )
 
 
+def flags_table(flags: Flags, case: Case, top: int) -> Table:
+    """One row per passage: on how many tokens it is in the `top`, its label, its flag; and the chance rates."""
+    caption = (
+        f"The first {flags.tokens} tokens count. By chance a passage ranks high at a rate of {flags.chance:.2f}. In"
+        f" {RANDOM_RANKINGS} random rankings of this case, {flags.random_rate:.0%} of the passages ranked high and"
+        f" {flags.random_flag_rate:.0%} of the rankings flagged a passage. {flags.sentence}"
+    )
+    rows = (
+        (
+            Cell(name_of(case, flag.number), places=of_passages(flag.number)),
+            f"{flag.times} of {counted(flags.tokens, 'token')}",
+            "high" if flag.high else "no",
+            MARKED[flag.relevant],
+            "flagged" if flag.flagged else "no",
+        )
+        for flag in flags.passages
+    )
+    return table(caption.strip(), ("Passage", f"In the top {top}", "High in the ranking", "Marked", "Flag"), rows)
+
+
 def _source(case: Case, attribution: Attribution, j: int) -> Cell:
     numbers = attribution.sources[j]
     where = attribution.details.source_spans
     note = f"characters {where[j][1]} to {where[j][2]} of its segment" if j < len(where) else ""
-    return Cell("; ".join(name_of(case, n) for n in numbers), note=note, link=f"passage-{numbers[0]}")
+    return Cell("; ".join(name_of(case, n) for n in numbers), note=note, places=of_passages(*numbers))
 
 
 def _span_name(case: Case, attribution: Attribution, span: int) -> str:

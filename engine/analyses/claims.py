@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from engine.analyses.facts import MEASURES, record_of
+from engine.analyses.facts import MEASURES, exchange_blocks, record_of
 from engine.analyses.kind import Kind, RunContext, analysis_by
-from engine.cases.blocks import Block, Facts, Notice, plain, table
+from engine.cases.blocks import Block, Facts, Fold, Notice, Text, changed_runs, cited, part, plain, table
 from engine.cases.review import Review
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
@@ -20,7 +20,7 @@ from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.edit import asked_edit, smallest_edit
 from engine.methods.are.evidence import Sources
 from engine.methods.are.tools import Task, load_tools
-from engine.methods.are.values import Decomposition, Edit, Ruling
+from engine.methods.are.values import Decomposition, Edit, Measures, Ruling
 from engine.methods.are.verdict import ask_verdict, judge
 from engine.models.defaults import AUTO
 from engine.models.embedder import DEFAULT
@@ -171,20 +171,54 @@ def _clauses(case: Case, found: Decomposition, review: Review) -> list[Block]:
     return [table(f"Clauses and facts by {found.made_by}", ("Clause", "Facts"), rows)]
 
 
+LABELS = {"drqa": "DRQA", "rarr": "RARR", "ccver": "CCVER", "efec-style": "EFEC-style editor"}
+
+
 def _beside(case: Case, found: Peers, review: Review) -> list[Block]:
-    rows = ((one.name, *(f"{getattr(one.measures, key):.3f}" for _, key, _ in MEASURES)) for one in found.runs)
-    columns = ("Method", *(name for name, _, _ in MEASURES))
-    notes = dict.fromkeys(note for one in found.runs for note in one.notes)
-    return [*map(Notice, notes), table("Measures after editing", columns, rows, range(1, len(columns)))]
+    """The measures of every method next to ARE's; then what each made of the answer, and what it searched with."""
+    are = record_of(case)
+    own = [_measures("ARE", are.report.after, are.report.after)] if are and are.report else []
+    rows = [*own, *(_measures(LABELS[one.name], one.measures, one.aggregated) for one in found.runs)]
+    columns = ("Method", *(name for name, _, _ in MEASURES), "Attr_r, by clause", "Attr_p, by clause")
+    by = "".join(f" Entailment by {one.measures.by}." for one in found.runs[:1])
+    caption = f"After editing.{by} Baselines count each piece of evidence; ARE assigns evidence to clauses."
+    measures = table(caption, columns, rows, numeric=range(1, len(columns)))
+    return [measures, *(part(LABELS[one.name], _revised(case, one)) for one in found.runs)]
+
+
+def _measures(name: str, measures: Measures, by_clause: Measures | None) -> tuple[str, ...]:
+    clauses = (f"{by_clause.attr_r:.3f}", f"{by_clause.attr_p:.3f}") if by_clause else ("–", "–")
+    return name, *(f"{getattr(measures, field):.3f}" for _, field, _ in MEASURES), *clauses
+
+
+def _revised(case: Case, one: Baseline) -> Iterator[Block]:
+    yield Text(cited(changed_runs(case.answer.text, one.revised), case), "answer")
+    yield from map(Notice, one.notes)
+    numbered = ((str(n), query) for n, query in enumerate(one.queries, start=1))
+    yield Fold(f"Searched with {len(one.queries)}", (table("Queries, in order", ("No.", "Query"), numbered),))
+    if one.exchanges:
+        asked = tuple(block for exchange in one.exchanges for block in exchange_blocks(exchange))
+        yield Fold(f"Prompts and replies ({len(one.exchanges)})", asked)
 
 
 def _measured(case: Case, found: QueryEntropies, review: Review) -> list[Block]:
-    columns = ("Texts", "Entropy", "Surprisal of a text, nats", "Surprisal of a token, nats")
+    columns = ("Texts", "n", "Tokens", "Entropy", "Surprisal per text, nats", "Surprisal per token, nats")
     rows = (
-        (f"{one.texts} {name.replace('_', '-')}", *(f"{v:.3g}" for v in (one.entropy, one.surprisal, one.per_token)))
+        (
+            name.replace("_", "-"),
+            str(one.texts),
+            str(one.tokens),
+            f"{one.entropy:.3g}",
+            f"{one.surprisal:.2f}",
+            f"{one.per_token:.3f}",
+        )
         for name, one in found.found.items()
     )
-    return [table("Entropy of what is searched with", columns, rows, numeric={1, 2, 3})]
+    model = next(iter(found.found.values())).model
+    caption = f"Scored by {model} without passages. The first two also change with length alone."
+    entropies = table(caption, columns, rows, numeric=range(1, 6))
+    asked = "sub_questions" in found.found
+    return [entropies, *([] if asked else [plain("The model asked no yes/no questions about this answer.", "note")])]
 
 
 def _kind(name: str, title: str, result: Any, blocks: Any, options: type[Value], run: Any) -> Kind[Any]:

@@ -20,8 +20,10 @@ from engine.cases.blocks import (
     Table,
     Text,
     TextRun,
+    cited,
     decided_by,
     name_of,
+    of_passages,
     part,
     plain,
     table,
@@ -93,26 +95,27 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     facts = numbered(record)
     notes = [*record.notes, *([] if record.finished else ["The check was stopped. These are the finished facts."])]
     blocks: list[Block] = [
-        Facts(_made(record)),
+        made(record),
         *map(Notice, notes),
         part("The answer with its edits", tracked_changes(case, record, review)),
         part("Facts and verdicts", _verdicts(case, record, facts, review)),
         part("Evidence", _evidence(case, facts)),
     ]
     if record.report is not None:
-        blocks.append(part("Attribution report", _report(case, record, record.report)))
+        blocks.append(part("Attribution report", attribution_report(case, record, record.report)))
     later = (one for fact in record.facts for done in fact.iterations for one in done.exchanges)
     exchanges = [*record.decomposition.exchanges, *later]
     if exchanges:
-        asked = tuple(block for one in exchanges for block in _asked(one))
+        asked = tuple(block for one in exchanges for block in exchange_blocks(one))
         blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", asked))
     return blocks
 
 
-def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
+def made(record: AreRecord) -> Facts:
+    """Who did what in a check, with how many facts came to which outcome."""
     sources = {"both": "the case's passages and its corpus", "case": "the case's passages", "corpus": "the corpus"}
     came = Counter(fact.outcome for fact in record.facts)
-    return (
+    pairs = (
         ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
         ("Outcomes", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
         ("Decomposed by", record.decomposer),
@@ -122,6 +125,7 @@ def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
         ("Rounds at most", str(record.max_iterations)),
         ("Cost", f"{record.seconds:.1f} s"),
     )
+    return Facts(pairs)
 
 
 def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], review: Review) -> list[Block]:
@@ -159,8 +163,8 @@ def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared
 def _source(case: Case, evidence: Evidence) -> Cell:
     similar = f"similarity to the fact {evidence.score:.2f}"
     if evidence.number is not None:
-        link = f"passage-{evidence.number}" if 1 <= evidence.number <= len(case.passages) else ""
-        return Cell(f"passage {name_of(case, evidence.number)}", note=similar, link=link)
+        linked = of_passages(evidence.number) if 1 <= evidence.number <= len(case.passages) else ()
+        return Cell(f"passage {name_of(case, evidence.number)}", note=similar, places=linked)
     return Cell(f"corpus: {evidence.title or evidence.document}", note=similar)
 
 
@@ -206,7 +210,8 @@ def source_of(one: Evidence) -> str:
     return f"passage {one.number}" if one.number is not None else f"corpus: {one.title or one.document}"
 
 
-def _asked(exchange: Exchange) -> tuple[Block, ...]:
+def exchange_blocks(exchange: Exchange) -> tuple[Block, ...]:
+    """A prompt with its reply, or the probabilities of its answers."""
     state = "" if exchange.parsed else ", unparsable"
     return (
         plain(f"{exchange.step}: the prompt, then the reply{state}", "note"),
@@ -215,10 +220,11 @@ def _asked(exchange: Exchange) -> tuple[Block, ...]:
     )
 
 
-def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
+def attribution_report(case: Case, record: AreRecord, report: Report) -> list[Block]:
+    """The five measures before and after editing, and the evidence of each clause."""
     before, after = report.before, report.after
     measures = (
-        (f"{name}: {what}", f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}") for name, key, what in MEASURES
+        (name, f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}", what) for name, key, what in MEASURES
     )
     clauses = (
         (
@@ -230,10 +236,10 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
         )
         for clause in report.clauses
     )
-    caption = f"Measures over {after.clauses} clauses, by {after.by}; all in 0 to 1"
+    caption = f"{counted(after.clauses, 'clause')}. After: with every placed edit. Entailment: {record.measured}."
     columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best evidence")
     blocks: list[Block] = [
-        table(caption, ("Measure", "Before editing", "After editing"), measures, numeric={1, 2}),
+        table(caption, ("Measure", "Before editing", "After editing", "What it means"), measures, numeric={1, 2}),
         table("Evidence of each clause", columns, clauses, numeric={3, 4}),
     ]
     if record.revised != record.answer:
@@ -247,10 +253,15 @@ def tracked_changes(case: Case, record: AreRecord, review: Review) -> list[Block
         "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it. A "
         "rejected edit changes nothing."
     )
-    text = Text(tracked_runs(record.checked, *revision(record, case.answer, review)), "answer")
+    text = tracked_text(case, record, review)
     if not record.edits:
         return [text, plain("No edits found.")]
     return [plain(said, "note"), text, _edits_table(record, review)]
+
+
+def tracked_text(case: Case, record: AreRecord, review: Review) -> Text:
+    """The checked answer with its edits drawn in, each with its number and what was decided."""
+    return Text(cited(tracked_runs(record.checked, *revision(record, case.answer, review)), case), "answer")
 
 
 def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decision]) -> tuple[TextRun, ...]:

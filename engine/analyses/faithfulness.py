@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from engine.analyses.attribution import of_the_stamp, settings_of
 from engine.analyses.floors import rounding, token_floor
 from engine.analyses.kind import COSTS, FAITHFULNESS, ByModel, Kind, Outcome, RunContext, less, words_of
-from engine.cases.blocks import Block, Facts, Fold, notices, table
+from engine.cases.blocks import Block, Cell, Facts, Fold, Table, notices, table
 from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import AttributionError, ModelError
@@ -28,13 +28,14 @@ from engine.methods.faithfulness import (
     RandomABPC,
     agreement,
     diagnostics,
+    first_source,
     passage_ranking,
     removable,
     token_ranking,
 )
 from engine.methods.input_x_gradient import Relevance, input_x_gradient
 from engine.methods.occlusion import occlusion
-from engine.methods.spans import content_mask
+from engine.methods.spans import Span, content_mask
 from engine.methods.subject import analysis_of, stamp_for, subject
 from engine.models.hooks import count_forwards
 from engine.models.memory import computed_otherwise
@@ -297,7 +298,6 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
     cost = f"{found.forwards:,} forwards, {found.seconds:.1f} s"
     columns = ("Ranking", "ABPC, probability", "ABPC, nats")
     areas = table("Area between the perturbation curves", columns, rows, numeric={1, 2})
-    pairs = tuple((name, "not defined" if v is None else f"{v:.3f}") for name, v in found.diagnostics.items())
     curves = tuple(
         table(
             f"{c.ranking}: mean probability of the explained tokens while sources are removed",
@@ -308,11 +308,52 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
         for c in rankings
     )
     return [
-        Facts((("Scored by", found.model), ("Cost", cost), *pairs)),
+        Facts((("Scored by", found.model), ("Cost", cost))),
+        diagnostic_facts(found),
         *notices(found.notes),
         areas,
         Fold("The curves", curves),
     ]
+
+
+AGREEMENT = (
+    "ρ: Spearman's rank correlation of the passages, in [-1, 1]. Methods with a value per token rank by the sum of "
+    "|relevance|, the others by score. Signs: share of passages on the same side of zero. First: whether both rank "
+    "the same passage first. With few passages ρ is coarse."
+)
+
+
+def agreement_table(methods: Mapping[str, Attribution], span: Span) -> Table:
+    """The methods pair by pair on one span of the answer, each with the passage that it ranks first."""
+    names, pairs = list(methods), {(pair.first, pair.second): pair for pair in agreement(methods, span)}
+    rows = (
+        (_ranked_first(name, methods[name], span), *(_agreed(pairs.get((name, other))) for other in names[1:]))
+        for name in names
+    )
+    return table(AGREEMENT, ("Method and its first passage", *names[1:]), rows, numeric=range(1, len(names)))
+
+
+def _ranked_first(name: str, found: Attribution, span: Span) -> Cell:
+    row = found.spans.index(span)
+    best = first_source(found, row)
+    score = found.scores[row][best]
+    digits = 0 if abs(score) >= 100 else 2
+    return Cell(name, note=f"passage {found.sources[best][0]} ({score:+,.{digits}f} {found.unit})")
+
+
+def _agreed(pair: Pair | None) -> Cell:
+    if pair is None:
+        return Cell("")
+    rho = "ρ not defined" if pair.rho is None else f"ρ {pair.rho:+z.2f}"
+    signs = "signs not defined" if pair.signs is None else f"signs {pair.signs:.0%}"
+    first = "same first" if pair.same_top else "different first"
+    return Cell(rho, note=f"{signs}, {first}", tint=pair.rho or 0.0)
+
+
+def diagnostic_facts(found: FaithfulnessReport) -> Facts:
+    """The diagnostics of the relevance map."""
+    values = found.diagnostics.items()
+    return Facts(tuple((name.replace("_", " "), "not defined" if v is None else f"{v:.3f}") for name, v in values))
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:

@@ -9,7 +9,7 @@ from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import Again, Kind, Loaders, Outcome, less
 from engine.answer.quoting_reader import Reading, read
 from engine.answer.sentence_scores import Candidate
-from engine.cases.blocks import Block, Cell, Fold, Table, name_of, plain, table
+from engine.cases.blocks import Block, Cell, Table, of_passages, plain, table
 from engine.cases.review import Review
 from engine.core.canonical import plain as as_json
 from engine.core.settings import Reader
@@ -39,27 +39,24 @@ def _read(case: Case, stamp: Stamp, tools: Loaders) -> tuple[Reading, Embedder]:
 
 
 def _blocks(case: Case, found: Reading, review: Review) -> list[Block]:
-    """The quoting reader: every sentence that it considered, those that it took first."""
-    if not found.candidates:
-        return [plain("No sentence was considered.")]
-    chosen = [c for c in found.candidates if c.chosen]
-    rest = sorted((c for c in found.candidates if not c.chosen), key=lambda c: -c.score)
-    blocks: list[Block] = [plain(found.rule)] if found.rule else []
-    taken = f"Sentences that were quoted ({len(chosen)} of {len(found.candidates)})"
-    blocks.append(_candidates(case, chosen, taken))
-    blocks.append(Fold(f"The other sentences ({len(rest)})", (_candidates(case, rest, "Not quoted, best first"),)))
-    return blocks
+    """The rule, then every sentence that was considered."""
+    rule: list[Block] = [plain(found.rule, "note")] if found.rule else []
+    return [*rule, _candidates(case, found.candidates) if found.candidates else plain("No sentence was considered.")]
 
 
-def _candidates(case: Case, candidates: Sequence[Candidate], caption: str) -> Table:
-    parts = sorted({name for c in candidates for name in c.parts})
-    rows: list[list[Cell | str]] = []
-    for c in candidates:
-        text = case.passages[c.number - 1].text[c.start : c.end] if 1 <= c.number <= len(case.passages) else ""
-        values = (f"{c.parts[name]:.3f}" if name in c.parts else "" for name in parts)
-        rows.append([Cell(name_of(case, c.number), link=f"passage-{c.number}"), text, f"{c.score:.3f}", *values])
-    columns = ("Passage", "Sentence", "Score", *parts)
-    return table(caption, columns, rows, numeric=range(2, len(columns)))
+def _candidates(case: Case, candidates: Sequence[Candidate]) -> Table:
+    parts = tuple(dict.fromkeys(name for c in candidates for name in c.parts))
+
+    def row(c: Candidate) -> list[Cell | str]:
+        text = "".join(p.text[c.start : c.end] for p in case.passages[c.number - 1 : c.number])
+        figures = (c.closeness, c.score, *(c.parts.get(name) for name in parts))
+        numbers = ("–" if figure is None else f"{figure:z.3f}" for figure in figures)
+        return [text, "yes" if c.chosen else "", Cell(str(c.number), places=of_passages(c.number)), *numbers]
+
+    columns = ("Sentence", "Quoted", "Passage", "Closeness", "Score", *(name.capitalize() for name in parts))
+    caption = "Quoted sentences first, then by score: the sum of the columns to its right."
+    ranked = sorted(candidates, key=lambda c: (not c.chosen, -c.score))
+    return table(caption, columns, map(row, ranked), numeric=range(2, len(columns)))
 
 
 KIND = Kind(

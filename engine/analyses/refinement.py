@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,16 +23,14 @@ from engine.cases.blocks import (
     Notice,
     Table,
     Text,
-    TextRun,
     answer_runs,
+    changed_runs,
     part,
     plain,
-    short,
     table,
 )
 from engine.cases.review import Review
 from engine.cases.store import CaseStore
-from engine.cases.words import word_diff
 from engine.core.files import EMBEDDED
 from engine.core.metrics import ENTAILED
 from engine.core.settings import SecondPass as Rules, Settings
@@ -40,10 +38,11 @@ from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_has
 from engine.methods import registry
 from engine.methods.refinement.assess import RefinementReport, assessed, refine_case, report_facts, report_scores
 from engine.methods.refinement.conditions import VARIANTS
+from engine.methods.refinement.gates import Labels, flags_trigger, gated, overlap_trigger
 from engine.methods.refinement.request import Request, own_tokens, read_by, scored_prompt
 from engine.methods.refinement.run import refine
-from engine.methods.refinement.values import Gate, Refinement
-from engine.methods.signals import MEASURES, Scores, deployed_cost, overlap_history
+from engine.methods.refinement.values import Cost, Gate, Refinement, Trigger, Variant
+from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, overlap_history
 from engine.models.defaults import AUTO
 from engine.models.protocols import LanguageModel
 
@@ -134,15 +133,14 @@ def _blocks(case: Case, report: RefinementReport, review: Review) -> list[Block]
     names = [name for name in value.order if name in value.variants]
     notes = [value.signals.banner, *value.notes, value.gradient_missing]
     unfinished = [] if value.finished else ["The run was stopped. These are the finished conditions."]
-    scores = report_scores(report, labelled(case.passages, report.labels))
     return [
         Facts(_made(value)),
         *map(Notice, dict.fromkeys(filter(None, [*notes, *unfinished]))),
         _signals(value),
         _conditions(value, names),
-        part("Scores", _scores(report, scores)),
+        part("Scores", score_blocks(report, labelled(case.passages, report.labels))),
         part("The answers", [block for name in names for block in _answer(case, value, name)]),
-        *_kept(report),
+        *kept_facts(report),
         *_prompts(value, names),
     ]
 
@@ -195,24 +193,56 @@ def title_of(name: str) -> str:
     return f"{name}, {VARIANTS[name].title}" if name in VARIANTS else name
 
 
-def _scores(report: RefinementReport, scores: Mapping[str, Scores]) -> list[Block]:
-    names = list(scores)
-    rows = [(title, *(_figure(getattr(scores[n], field)) for n in names)) for field, title, _ in MEASURES]
-    value = report.refinement
-    costs = {name: deployed_cost(value, name) for name in names if "A" in value.variants}
-    for title, field in (("Forward passes", "forwards"), ("Tokens written", "written"), ("Seconds", "seconds")):
-        rows.append((title, *(_figure(getattr(costs[n], field)) if n in costs else "" for n in names)))
-    by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier ran"
-    caption = f"{by}. Cost is that of each condition alone, including A and triggers. Empty: not defined here."
+SAME = 0.005  # a difference that two decimals do not show
+
+
+def score_blocks(report: RefinementReport, passages: Sequence[Passage]) -> list[Block]:
+    """One row per score and cost, one column per condition with its difference to A; then why a score is missing.
+
+    The labels are those that the passages carry.
+    """
+    scores, value = report_scores(report, passages), report.refinement
+    names, first = [name for name in VARIANTS if name in scores], scores.get("A")
+    rows: list[tuple[Cell | str, ...]] = [
+        (title, *(_score(scores[name], first, field, better) for name in names)) for field, title, better in MEASURES
+    ]
+    if "A" in value.variants:
+        rows += _costs([deployed_cost(value, name) for name in names])
+    by = f"Citation scores by {report.verifier}: pairs with an entailment probability above one half."
+    caption = (
+        f"{by if report.verifier else 'No verifier ran.'} Cost is that of each condition alone."
+        " A dash: not defined here. Green edge: better than A. Orange edge: worse."
+    )
     figures = table(caption, ("Score", *names), rows, numeric=range(1, len(names) + 1))
     missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
     return [figures, *([plain(" ".join(missing), "note")] if missing else [])]
 
 
-def _figure(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.2f}" if isinstance(value, float) else short(value)
+def _score(scores: Scores, first: Scores | None, field: str, more_is_better: bool | None) -> Cell:
+    """A score with its difference to the `first`, marked as better or worse where one of the two is."""
+    figure = getattr(scores, field)
+    if figure is None:
+        return Cell("–", faint=True)
+    text = f"{figure:.2f}" if isinstance(figure, float) else str(figure)
+    before = getattr(first, field) if first else None
+    change = 0 if before is None else figure - before
+    if abs(change) < SAME:
+        return Cell(text)
+    kind = "" if more_is_better is None else "better" if (change > 0) == more_is_better else "worse"
+    return Cell(f"{text} ({change:+{'z.2f' if isinstance(change, float) else 'd'}})", kind=kind)
+
+
+def _costs(costs: Sequence[Cost]) -> list[tuple[str, ...]]:
+    def counts(values: Iterable[int | None]) -> Iterator[str]:
+        return ("unknown" if value is None else f"{value:,}" for value in values)
+
+    return [
+        ("Forward passes, A and triggers included", *counts(cost.forwards for cost in costs)),
+        ("Backward passes", *counts(cost.backwards for cost in costs)),
+        ("Token positions through the model", *counts(cost.tokens for cost in costs)),
+        ("Tokens written", *counts(cost.written for cost in costs)),
+        ("Seconds", *(f"{cost.seconds:.1f}" for cost in costs)),
+    ]
 
 
 def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
@@ -224,25 +254,47 @@ def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
         return [plain(title_of(name), "note"), Text(answer_runs(variant.answer, case.passages), "answer")]
     if variant.answer.text == value.baseline.text:
         return [plain(f"{title_of(name)}: word for word the answer of A.", "note")]
-    kinds = {"same": "text", "removed": "old", "added": "new"}
-    words = word_diff(value.baseline.text, variant.answer.text)
-    runs = tuple(TextRun(word.text, kinds[word.change]) for word in words)  # type: ignore[arg-type]
+    runs = changed_runs(value.baseline.text, variant.answer.text)
     return [plain(f"{title_of(name)}; struck through: only in A; underlined: only here", "note"), Text(runs, "answer")]
 
 
-def _kept(report: RefinementReport) -> list[Block]:
+def kept_facts(report: RefinementReport) -> list[Block]:
+    """The facts of A and the probability that each answer still states them; nothing where A was not taken apart."""
     kept = {name: facts for name, facts in report_facts(report).items() if facts}
     if not kept:
         return []
-    names = list(kept)
-    rows = []
-    for index, (fact, verdict) in enumerate(report.facts):
-        said = [kept[name][index].kept for name in names]
-        told = said[0] > ENTAILED
-        shares = (Cell(f"{v:.2f}", note=("said" if v > ENTAILED else "gone") if told else "unclear") for v in said)
-        rows.append((Cell(fact, note=in_words(verdict)), *shares))
+    names = [name for name in VARIANTS if name in kept]
+    rows = [_fact_row(facts) for facts in zip(*(kept[name] for name in names), strict=True)]
     caption = "Facts of A with the machine's verdict, and the probability that each answer still states them"
     return [table(caption, ("Fact of A", *names), rows, numeric=range(1, len(names) + 1))]
+
+
+def _fact_row(kept: Sequence[FactKept]) -> tuple[Cell | str, ...]:
+    """A fact that the verifier does not find in A itself tells nothing about the other answers."""
+    stated = kept[0].kept > ENTAILED
+    said = (f"{('said' if k.kept > ENTAILED else 'gone') if stated else 'unclear'} {k.kept:.2f}" for k in kept)
+    return Cell(kept[0].fact, note=in_words(kept[0].verdict)), *said
+
+
+def trigger_table(value: Refinement, labels: Labels, gate: Gate, settings: Settings) -> Table:
+    """The rules that start a second pass, with the labels as they are now, and which have changed since."""
+    missing = value.gradient_missing or "The gradient rows have not been computed: run v2a, v2b or v2c."
+    rules = [("v2a, v2b, v2c", flags_trigger(value.gradient, missing, labels, settings), "v2c")]
+    if value.threshold is not None:
+        rules.insert(0, ("D · Passage-overlap heuristic", overlap_trigger(value.signals.s3, value.threshold), "D"))
+    rows = (
+        _trigger_row(title, gated(rule, gate, value.gradient, labels), value.variants.get(name))
+        for title, rule, name in rules
+    )
+    return table("", ("Condition", "Rule", "Now", "Why", "Figures"), rows)
+
+
+def _trigger_row(title: str, trigger: Trigger, stored: Variant | None) -> tuple[str, ...]:
+    now = "fires" if trigger.fired else "not available" if trigger.rule == "unavailable" else "does not fire"
+    if stored is not None and stored.trigger is not None and stored.trigger.fired != trigger.fired:
+        now += " (changed since it was written: run the missing conditions)"
+    figures = ", ".join(f"{label} {figure:.3g}" for label, figure in trigger.figures.items())
+    return title, trigger.rule, now, trigger.sentence, figures
 
 
 def _prompts(value: Refinement, names: Sequence[str]) -> list[Block]:

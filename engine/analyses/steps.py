@@ -14,12 +14,13 @@ from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import COSTS, STEPS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.citations import annotate
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, part, place, plain, short, table
+from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, part, place, plain, table
 from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Reasoning, Retrieval, Settings
+from engine.core.text import counted
 from engine.core.values import Analysis, Answer, Case, Hit, Stamp, Value, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.raise_.solve import Find, Means, known_calls, solutions
@@ -178,7 +179,7 @@ def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
     blocks += [_step(step) for step in run.steps]
     if run.final is not None:
         blocks.append(part(_final_title(run), [plain(run.final.reply.strip() or "(nothing)", "answer")]))
-    return [*blocks, *_prompts(run.calls)]
+    return [*blocks, *call_blocks(run.calls)]
 
 
 def _made(run: Solution) -> tuple[tuple[str, str], ...]:
@@ -248,13 +249,15 @@ def _final_title(run: Solution) -> str:
     return f"Final answer, {source}: {named}"
 
 
-def _prompts(calls: Sequence[Call]) -> list[Block]:
+def call_blocks(calls: Sequence[Call]) -> list[Block]:
+    """Calls of the model, folded: each with its exact prompt and the raw reply."""
     blocks: list[Block] = []
     for number, asked in enumerate(calls, start=1):
         cut = "" if asked.finished else ", cut at the length limit"
-        said = f"Call {number}, {asked.purpose}: the prompt, then the reply{cut}."
+        tokens = "" if asked.written is None else f" {counted(asked.written, 'token')} written,"
+        said = f"Call {number}, {asked.purpose}: the prompt, then the reply{cut}.{tokens} {asked.seconds:.1f} s."
         blocks += [
-            plain(f"{said} Tokens written: {short(asked.written)}", "note"),
+            plain(said, "note"),
             Code(asked.prompt.text, f"Prompt {number}"),
             Code(asked.reply or "(empty)", f"Reply {number}"),
         ]

@@ -16,7 +16,22 @@ from engine.analyses.faithfulness import RankingCheck, Rankings, ranked_with, ra
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
 from engine.analyses.kind import FAITHFULNESS, TOKEN_MAP, ByModel, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
-from engine.cases.blocks import Block, Facts, Fold, Heat, Table, name_of, notices, plain, signed, table
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Fold,
+    Heat,
+    Table,
+    Text,
+    TextRun,
+    name_of,
+    notices,
+    of_passages,
+    plain,
+    signed,
+    table,
+)
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import last
@@ -25,6 +40,7 @@ from engine.core.text import counted as number_of
 from engine.core.values import Analysis, Answer, Attribution, Case, Details, Json, Prompt, Stamp, Value
 from engine.methods import registry
 from engine.methods.aggregate import passage_places
+from engine.methods.faithfulness import agreement, first_source
 from engine.methods.flags import Concentration, Flags, concentration, distractor_flags
 from engine.methods.input_x_gradient import INPUT_X_GRADIENT, Relevance
 from engine.methods.spans import Span, content_mask, first_content_tokens
@@ -233,6 +249,60 @@ def _token_rows_of(found: TokenMap, settings: Settings) -> tuple[tuple[float, ..
     own = dict(zip(found.tokens, found.passage_rows()[1 + len(found.sentences) :], strict=True))
     wanted = rows_for_flags(found, settings).tokens
     return tuple(own[token] for token in wanted) if set(wanted) <= own.keys() else ()
+
+
+def concentration_blocks(case: Case, found: TokenMap, trigger: Concentration, settings: Settings) -> list[Block]:
+    """Whether the label-free trigger fires and by which rule; on how many tokens each passage exceeds the ratio."""
+    fired = f"Fires for passage {', '.join(map(str, trigger.numbers))}." if trigger.fires else "Does not fire."
+    words = "tokens" if settings.occlusion.count_citation_markers else "content tokens"
+    rule = (
+        f" A passage counts if its share of the relevance is at least {trigger.ratio:g} times its share of the text for"
+        f" {settings.gradient.share:.0%} or more of the first {trigger.tokens} {words}. {trigger.sentence}"
+    )
+    total = max(1, sum(len(spans) for _, spans in found.passages))
+    rows = (
+        (
+            Cell(name_of(case, number), places=of_passages(number)),
+            f"{len(spans) / total:.0%}",
+            Cell(f"{times} of {number_of(trigger.tokens, 'token')}", faint=number not in trigger.numbers),
+        )
+        for (number, spans), times in zip(found.passages, trigger.times, strict=True)
+    )
+    shares = table("", ("Passage", "Share of the text", "Over the ratio"), rows, numeric={1, 2})
+    return [Text((TextRun(fired, "strong"), TextRun(rule)), "note"), shares]
+
+
+AGREE = 0.5  # rank correlation from which a map and occlusion are said to agree
+
+
+def agreement_with(case: Case, found: TokenMap, occluded: Attribution, settings: Settings) -> str:
+    """Whether map and occlusion rank the passages alike, and which of the two to go by where they do not.
+
+    Empty where a rank correlation is not defined.
+    """
+    by_map = replace(found.by_passage(), method=found.method)
+    (pair,) = agreement({found.method: by_map, "occlusion": occluded})
+    if pair.rho is None:
+        return ""
+    first, other = (f"passage {one.sources[first_source(one)][0]}" for one in (by_map, occluded))
+    same = f"Both put {first} first." if pair.same_top else f"This map puts {first} first, occlusion {other}."
+    said = f"{same} Rank correlation over {pair.sources} passages: {pair.rho:+.2f}."
+    if pair.rho >= AGREE and pair.same_top:
+        return f"Agrees with occlusion. {said}"
+    return (
+        f"Differs from occlusion. {said} Occlusion measures the answer without a passage. A gradient map estimates "
+        f"the effect of small changes, and one passage can replace another. {_better_of_both(case, found, settings)}"
+    )
+
+
+def _better_of_both(case: Case, found: TokenMap, settings: Settings) -> str:
+    """Which of the two deletes what matters first, where that was measured."""
+    report = report_by(case, found.model, settings_of_map(case, found, settings))
+    own, other = (report.curve_of(name) if report else None for name in (found.method, "occlusion"))
+    if own is None or other is None:
+        return "Check this map to see which ranking works better here."
+    better = f"occlusion ({other.abpc:+z.3f})" if other.abpc > own.abpc else f"this map ({own.abpc:+z.3f})"
+    return f"On this case, deleting the top words of {better} changes the answer more: use that ranking."
 
 
 CHECK_SECONDS = 300.0  # a check that may take longer waits for a click

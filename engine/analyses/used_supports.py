@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from engine.analyses.attribution import of_the_stamp, placebos, placebos_of
 from engine.analyses.floors import Listening, drop_floor
 from engine.analyses.kind import USED_SUPPORTS, ByModel, Kind, Outcome, RunContext, less
-from engine.cases.blocks import Block, Cell, Facts, Table, name_of, notices, signed, table
+from engine.cases.blocks import Block, Cell, Facts, Table, name_of, notices, of_passages, signed, table
 from engine.cases.review import Review
 from engine.core.files import EMBEDDED
 from engine.core.progress import last
@@ -49,7 +49,7 @@ def _table(case: Case, found: UsedSupports, span: int) -> Table:
     start, end = found.spans[span]
     rows = (
         (
-            Cell("; ".join(name_of(case, n) for n in numbers), link=f"passage-{numbers[0]}"),
+            Cell("; ".join(name_of(case, n) for n in numbers), places=of_passages(*numbers)),
             signed(cell.used),
             f"{cell.supports:.2f}",
             cell.quadrant,

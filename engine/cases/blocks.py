@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
+from engine.answer.citations import annotate, style_of
 from engine.cases.review import Mark
+from engine.cases.words import Change, word_diff
+from engine.core.text import ANY_CITATION
 from engine.core.values import Answer, Case, Passage
 
 T = TypeVar("T")
@@ -34,13 +38,18 @@ class Text:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell; `note` is printed under the text, `faint` marks what is under a floor, `kind` is a verdict."""
+    """A table cell; `note` is printed under the text, `faint` marks what is under a floor, `kind` is a verdict.
+
+    `places` are what it names ("passage-3", "sentence-2", "fact-1.1"); a report links to a passage. `tint` in [-1, 1]
+    is the share of the full colour: orange above zero, blue below.
+    """
 
     text: str
     note: str = ""
     faint: bool = False
-    link: str = ""
+    places: tuple[str, ...] = ()
     kind: str = ""
+    tint: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -162,6 +171,11 @@ def place(passage: Passage) -> str:
     return f"{passage.document}{page}, characters {passage.start:,} to {passage.end:,}"
 
 
+def of_passages(*numbers: int) -> tuple[str, ...]:
+    """The places of passages by their numbers in the case."""
+    return tuple(f"passage-{number}" for number in numbers)
+
+
 def name_of(case: Case, number: int) -> str:
     """A passage as a table names it: number and title."""
     if not 1 <= number <= len(case.passages):
@@ -215,6 +229,33 @@ def cut(text: str, spans: Iterable[tuple[int, int, T]]) -> Iterator[tuple[str, T
         if text[start:end]:
             yield text[start:end], value
         position = max(start, end)
+
+
+def cut_at_citations(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The text as pieces, each citation marker with the numbers that it names, () between.
+
+    >>> list(cut_at_citations("Ice melts [cite_1, cite_2]."))
+    [('Ice melts ', ()), ('[cite_1, cite_2]', (1, 2)), ('.', ())]
+    """
+    markers = ANY_CITATION.finditer(text)
+    numbered = ((m.start(), m.end(), tuple(map(int, re.findall(r"\d+", m.group())))) for m in markers)
+    return ((piece, numbers or ()) for piece, numbers in cut(text, numbered))
+
+
+def cited(runs: Iterable[TextRun], case: Case) -> tuple[TextRun, ...]:
+    """The runs, each citation marker in their plain text as a link to its passage."""
+    style = style_of(case.answer.text)
+    found: list[TextRun] = []
+    for run in runs:
+        whole = annotate(Answer(text=run.text), len(case.passages), style)
+        found += [run] if run.kind != "text" else answer_runs(whole, case.passages)
+    return tuple(found)
+
+
+def changed_runs(before: str, after: str) -> tuple[TextRun, ...]:
+    """Both texts as one: what is only in `before` struck through, what is only in `after` underlined."""
+    kinds: dict[Change, RunKind] = {"same": "text", "removed": "old", "added": "new"}
+    return tuple(TextRun(word.text, kinds[word.change]) for word in word_diff(before, after))
 
 
 def marked_runs(text: str, spans: Iterable[tuple[int, int]]) -> tuple[TextRun, ...]:

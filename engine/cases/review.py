@@ -66,6 +66,8 @@ def sign(key: bytes, digest: str) -> str:
 Kind = Literal["note", "relevance", "override", "status", "withdrawal", "version"]
 STATUSES = ("open", "in review", "signed off")
 RELEVANCE = ("relevant", "not relevant")
+MARKED = {True: "relevant", False: "not relevant", None: "not marked"}
+"""A passage's label in words."""
 Conclusion = Literal["stands", "stands as edited", "does not stand"]
 CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
 """The reviewer's conclusion on the whole answer at sign-off; stored as their verdict on "answer"."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from engine.cases.query import CaseRow, Query, select, where
-from engine.cases.review import Mark, MarkDraft, append, review_of, signing_key
+from engine.cases.review import Mark, MarkDraft, Review, append, review_of, signing_key
 from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, StorageError
 from engine.core.files import now
 from engine.core.values import Analysis, Case
@@ -364,6 +364,10 @@ class CaseStore:
             if known is None:
                 raise _not_found(case_id)
             return marks_of(connection, case_id)
+
+    def review(self, case_id: str) -> Review:
+        """The review of a case, from its history."""
+        return review_of(self.history(case_id))
 
     def add_mark(self, case_id: str, draft: MarkDraft, seen: str | None = None) -> Mark:
         """Append one entry to the history; as `add_marks`."""

@@ -35,6 +35,16 @@ class Spread:
     high: float
 
 
+def binned(values: Sequence[float], bins: int) -> list[int]:
+    """How many of the values are in each of `bins` equal parts of [0, 1]; those beyond count in the first or last.
+
+    >>> binned([0.1, 0.6, 0.9, 1.2], 2)
+    [1, 3]
+    """
+    counts: list[int] = np.histogram(np.clip(values, 0, 1), bins, (0, 1))[0].tolist()
+    return counts
+
+
 def spread(values: Sequence[float]) -> Spread:
     """Describe a list that is not empty."""
     array = np.asarray(values, dtype=np.float64)

@@ -352,6 +352,11 @@ class Case(Value, frozen=True):
     parent: str | None = None
     schema: int = 1
 
+    @property
+    def labels(self) -> dict[int, bool | None]:
+        """Whether each passage, by its number, is labelled relevant; None where it has no label."""
+        return {number: passage.relevant for number, passage in enumerate(self.passages, start=1)}
+
 
 def inputs_hash(question: str, passages: tuple[Passage, ...], answer: str = "") -> str:
     """Hash of what an analysis is about: question, passage texts in order, answer text."""

@@ -21,7 +21,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Faithfulness
 from engine.core.statistics import rank_correlation, sign_agreement, spread
 from engine.core.values import Attribution, Value
-from engine.methods.spans import Floats, Mask, drop_positions, passage_numbers, passage_positions
+from engine.methods.spans import Floats, Mask, Span, drop_positions, passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt, require
 
 
@@ -208,13 +208,17 @@ class Pair(Value, frozen=True):
     sources: int
 
 
-def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
-    """All pairs of `methods` on their first span, the whole answer. Raises `AttributionError` on unlike sources."""
+def agreement(methods: Mapping[str, Attribution], span: Span | None = None) -> tuple[Pair, ...]:
+    """All pairs of `methods` on one span of the answer, by default the first of each, which is the whole answer.
+
+    Raises `AttributionError` on unlike sources.
+    """
     sources = {attribution.sources for attribution in methods.values()}
     if len(sources) > 1:
         raise AttributionError("The methods ran on different sources. Run them on the same passages.")
-    signed = {name: attribution.scores[0] for name, attribution in methods.items()}
-    ranked = {name: ranked_by(attribution) for name, attribution in methods.items()}
+    rows = {name: attribution.spans.index(span) if span else 0 for name, attribution in methods.items()}
+    signed = {name: attribution.scores[rows[name]] for name, attribution in methods.items()}
+    ranked = {name: ranked_by(attribution, rows[name]) for name, attribution in methods.items()}
     return tuple(
         Pair(
             first=a,
@@ -232,3 +236,8 @@ def ranked_by(attribution: Attribution, span: int = 0) -> tuple[float, ...]:
     """The values that rank the sources: sums of |R| if the method has a value for each token, else the scores."""
     rows = attribution.details.absolute
     return rows[span] if rows else attribution.scores[span]
+
+
+def first_source(attribution: Attribution, span: int = 0) -> int:
+    """The place of the source that is ranked first."""
+    return int(np.argmax(ranked_by(attribution, span)))

@@ -13,7 +13,7 @@ from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs
 from engine.analyses.imported import KIND as LABELS
 from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.registry import find
-from engine.answer.citations import annotate, style_of, without_markers
+from engine.answer.citations import without_markers
 from engine.answer.in_documents import uncertain
 from engine.answer.quoting_reader import whole_id
 from engine.cases.blocks import (
@@ -30,7 +30,9 @@ from engine.cases.blocks import (
     Text,
     TextRun,
     answer_runs,
+    cited,
     marked_runs,
+    of_passages,
     place,
     plain,
     short,
@@ -42,11 +44,11 @@ from engine.cases.review import Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
-from engine.core.values import Analysis, Answer, Case, Stamp
+from engine.core.values import Analysis, Case, Stamp
 from engine.methods.are.backtrack import change_said
 from engine.methods.are.values import AreRecord
 from engine.methods.subject import banner
-from engine.models.self_test import remembered
+from engine.models.self_test import SelfTestCheck, remembered
 from engine.report.html import to_html
 from engine.report.markdown import to_markdown
 
@@ -201,7 +203,7 @@ def _hits(case: Case) -> Table:
     rows: list[list[Cell | str]] = []
     for rank, hit in enumerate(case.hits, start=1):
         number = given.get(hit.passage.id)
-        where = Cell(f"passage {number}", link=f"passage-{number}") if number else "not given"
+        where = Cell(f"passage {number}", places=of_passages(number)) if number else "not given"
         scores = (f"{hit.parts[name]:.3f}" if name in hit.parts else "" for name in parts)
         rows.append([str(rank), Cell(hit.passage.label, note=place(hit.passage)), where, f"{hit.score:.3f}", *scores])
     columns = ("Rank", "Passage", "Given to the writer", "Score", *parts)
@@ -257,11 +259,17 @@ def review_blocks(history: Sequence[Mark], review: Review, chain: Chain) -> tupl
     if not history:
         return Facts(tuple(facts)), plain("This case has not been reviewed yet.")
 
-    overrides = ((m.place, in_words(m.machine), m.value, *_given(m)) for m in review.verdicts.values())
-    edits = ((m.place, change_said(m.machine), m.value, *_given(m)) for m in review.edit_decisions.values())
-    sentences = ((m.place, m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
-    labels = ((f"Passage {n}", m.value, *_given(m)) for n, m in sorted(review.labels.items()))
-    notes = ((m.place, m.value, m.author, when(m.time)) for m in review.notes)
+    whole = Fold(f"The whole history ({len(history)} entries)", (history_table(history),))
+    return Facts(tuple(facts)), *mark_tables(review), whole
+
+
+def mark_tables(review: Review) -> list[Table]:
+    """The marks that hold: verdicts next to the machine's, decisions on edits, rewritten sentences, labels, notes."""
+    overrides = ((_about(m), in_words(m.machine), m.value, *_given(m)) for m in review.verdicts.values())
+    edits = ((_about(m), change_said(m.machine), m.value, *_given(m)) for m in review.edit_decisions.values())
+    sentences = ((_about(m), m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
+    labels = ((_about(m), m.value, *_given(m)) for _, m in sorted(review.labels.items()))
+    notes = ((_about(m), m.value, m.author, when(m.time)) for m in review.notes)
     by = ("Reason", "Reviewer", "Time")
     verdicts = ("Place", "Machine's verdict", "Reviewer's verdict", *by)
     marks = (
@@ -271,22 +279,27 @@ def review_blocks(history: Sequence[Mark], review: Review, chain: Chain) -> tupl
         table("Relevance labels", ("Passage", "Label", *by), labels),
         table("Notes", ("Place", "Note", "Reviewer", "Time"), notes),
     )
-    whole = Fold(f"The whole history ({len(history)} entries)", (_history(history),))
-    return Facts(tuple(facts)), *(drawn for drawn in marks if drawn.rows), whole
+    return [drawn for drawn in marks if drawn.rows]
+
+
+def _about(mark: Mark) -> Cell:
+    """The target of a mark, in words and as a place."""
+    return Cell(mark.place, places=(mark.target.replace(":", "-", 1),))
 
 
 def _given(mark: Mark) -> tuple[str, str, str]:
     return mark.reason, mark.author, when(mark.time)
 
 
-def _history(history: Sequence[Mark]) -> Table:
+def history_table(history: Sequence[Mark]) -> Table:
+    """Every entry with the beginning of its hash."""
     columns = ("No.", "Time", "Who", "Kind", "Place", "Value", "Reason", "Hash", "Signature")
     signed = (f"key {m.key}" if m.signature else "not signed" for m in history)
     rows = (
-        (str(m.number), when(m.time), m.author, m.kind, m.target, m.value, m.reason, m.hash[:16], signature)
+        (str(m.number), when(m.time), m.author, m.kind, _about(m), m.value, m.reason, m.hash[:16], signature)
         for m, signature in zip(history, signed, strict=True)
     )
-    return table("Entries, oldest first", columns, rows)
+    return table("Oldest first. Entries are never removed; a withdrawal is a new entry.", columns, rows)
 
 
 # The first page: does the answer stand, the final text, every sentence with its evidence, by whom.
@@ -306,7 +319,7 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
         return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))
     blocks += [signed, *(Notice(line) for line in open_items(case, verdict, review))]
     title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
-    blocks.append(Section(title, (Text(_cited((TextRun(verdict.text),), case), "answer"),), level=3))
+    blocks.append(Section(title, (Text(cited((TextRun(verdict.text),), case), "answer"),), level=3))
     blocks += _tracked(case, review)
     rows = (_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
     columns = ("No.", "Original sentence", "Verdict", "Evidence, quoted")
@@ -322,18 +335,8 @@ def _tracked(case: Case, review: Review) -> list[Block]:
     edits = [edit for edit in known if decided.get(edit.id) != "rejected"]
     if not edits:
         return []
-    text = Text(_cited(tracked_runs(record.checked, edits, decided), case), "answer")
+    text = Text(cited(tracked_runs(record.checked, edits, decided), case), "answer")
     return [Section("Tracked changes", (plain(TRACKED, "note"), text), level=3)]
-
-
-def _cited(runs: Sequence[TextRun], case: Case) -> tuple[TextRun, ...]:
-    """The runs, each citation marker in their plain text as a link to its passage."""
-    style = style_of(case.answer.text)
-    found: list[TextRun] = []
-    for run in runs:
-        whole = annotate(Answer(text=run.text), len(case.passages), style)
-        found += [run] if run.kind != "text" else answer_runs(whole, case.passages)
-    return tuple(found)
 
 
 def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]:
@@ -343,8 +346,8 @@ def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]
     if quote is not None:
         place = f"passage {quote.number}" if quote.number else "corpus"
         title = "" if quote.title == place else f", {quote.title}"
-        link = f"passage-{quote.number}" if quote.number and quote.number <= len(case.passages) else ""
-        where = Cell(" ".join(quote.words.split()), note=f"{place}{title}", link=link)
+        linked = of_passages(quote.number) if quote.number and quote.number <= len(case.passages) else ()
+        where = Cell(" ".join(quote.words.split()), note=f"{place}{title}", places=linked)
     words = without_markers(case.answer.text[sentence.start : sentence.end])
     fact = worst.text if len(sentence.facts) > 1 else ""
     return Cell(str(number)), Cell(words, note=f"on: {fact}" if fact else ""), _verdict(sentence), where
@@ -457,8 +460,13 @@ def _self_test(name: str, revision: str, dtype: str) -> tuple[Block, ...]:
     checks = remembered(name, revision, dtype)
     if checks is None:
         return (plain(f"No self-test of this model is stored here. Run: python -m engine self-test {name}"),)
+    return (checks_table(name, checks),)
+
+
+def checks_table(name: str, checks: Sequence[SelfTestCheck]) -> Table:
+    """The result of a model's self-test."""
     rows = (
         (c.name, "passed" if c.passed else "failed", c.detail, "" if c.figure is None else f"{c.figure:.3g}")
         for c in checks
     )
-    return (table(f"Self-test of {name}", ("Check", "Result", "Detail", "Figure"), rows, numeric={3}),)
+    return table(f"Self-test of {name}", ("Check", "Result", "What was found", "Figure"), rows, numeric={3})

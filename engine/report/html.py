@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Any
 
@@ -37,9 +37,12 @@ def stylesheet() -> str:
     return (ASSETS / "report" / "report.css").read_text(encoding="utf-8")
 
 
-def fragment(blocks: Iterable[b.Block]) -> str:
-    """Blocks as HTML, every text escaped, to be put into a page."""
-    module: Any = _environment().get_template("blocks.html").module
+def fragment(blocks: Iterable[b.Block], current: Collection[str] = ()) -> str:
+    """Blocks as HTML, every text escaped, to be put into a page.
+
+    A page has no places to link to. Cells that name one of the places `current` are marked as selected.
+    """
+    module: Any = _environment().get_template("blocks.html").make_module({"linked": False, "current": current})
     return "\n".join(str(module.draw(block)) for block in blocks)
 
 
@@ -60,6 +63,7 @@ def _environment() -> Environment:
         step=_step,
         signed=lambda value: f"{value:+z.3f}",  # what rounds to 0 has a plus
     )
+    environment.globals.update(linked=True, current=())
     return environment
 
 

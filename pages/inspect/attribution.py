@@ -5,15 +5,13 @@ from collections.abc import Callable
 import streamlit as st
 
 from components import state
-from components.agreement import agreement_view
 from components.analysis_run import as_reported, ask_for, banners, begin, is_banner, is_by, latest, seconds_said
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
 from components.cache import workbench
 from components.case_head import case_head
 from components.export_figure import export_button
-from components.faithfulness import faithfulness_view
-from components.flags import flags_view
+from components.faithfulness import agreement_view, faithfulness_view
 from components.frame import open_case
 from components.heading import heading
 from components.html import plain
@@ -21,13 +19,13 @@ from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
 from components.removal import removal_view
 from components.settings_panel import chosen_settings, settings_panel
-from components.token_map import map_agreement, map_check, token_map
+from components.token_map import flags_view, map_agreement, map_check, token_map
 from components.used_supports import used_supports_view
 from engine.analyses.faithfulness import FaithfulnessReport, RankingCheck, Rankings, rows_ahead
 from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
 from engine.analyses.registry import runnable
 from engine.analyses.token_map import MapRows, TokenMap, map_of, methods_run
-from engine.cases.review import review_of, with_labels
+from engine.cases.review import with_labels
 from engine.core.text import counted
 from engine.core.values import Attribution, Case
 from engine.methods import registry
@@ -192,7 +190,7 @@ if stored is not None and not stored.passages:
         " pasted, or open another case."
     )
 elif stored is not None:
-    case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
+    case = with_labels(stored, workbench().cases.review(stored.id))
     case_head(case)
     scorer = state.begin_with("scorer", default_for("scores").model)
     left, right = st.container(key="folds").columns(2)

@@ -5,32 +5,33 @@ import streamlit as st
 from components import state
 from components.analysis_run import begin
 from components.answer import answer_view
+from components.blocks import draw
 from components.cache import workbench
 from components.case_head import case_head
 from components.checking import check_name
 from components.export_figure import export_button
 from components.fact_compare import compare_panel
-from components.fact_controls import SOURCES, Asked, fact_controls
+from components.fact_controls import Asked, fact_controls
 from components.fact_edits import edits_view
 from components.fact_override import override_form
-from components.facts import evidence_at, facts_tree, measures_view
+from components.facts import evidence_at, facts_tree
 from components.frame import open_case
 from components.heading import heading
-from components.html import banner, chips, note, plain, show
+from components.html import banner, plain
 from components.pages import page_link
 from components.polling import say_problem, wait_for
 from components.reviewer import reviewer
 from components.source_view import open_evidence
 from components.used_supports import used_supports_view
 from engine.analyses.case_verdict import case_verdict, fact_verdicts
-from engine.analyses.facts import FactsOptions, record_of
+from engine.analyses.facts import FactsOptions, attribution_report, made, record_of
 from engine.analyses.kind import FACTS
-from engine.cases.review import review_of
+from engine.analyses.used_supports import KIND as USED_SUPPORTS
+from engine.cases.blocks import Notice
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.are.tools import LANGUAGE_MODEL
 from engine.methods.are.values import AreRecord
-from engine.methods.used_supports import UsedSupports
 from engine.models.registry import source_of
 from engine.models.server import SERVED
 from engine.report.drawings import drawn_facts
@@ -72,7 +73,7 @@ def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
         banner("The check was stopped. These are the finished facts.")
-    open_ = review_of(workbench().cases.history(case.id)).status != "signed off"
+    open_ = workbench().cases.review(case.id).status != "signed off"
     author = reviewer() if record.facts and open_ else ""
     if record.facts and open_ and not author:
         st.caption("Enter your name to decide on edits and to record verdicts. The case's history records it.")
@@ -81,29 +82,22 @@ def result(case: Case, record: AreRecord) -> None:
     else:
         st.info("The answer contains no claim to check.")
     edits_view(case, record, author)
-    made(record)
-    st.header("Attribution report")
-    measures_view(record)
+    st.header("How this was checked")
+    draw(made(record), *map(Notice, record.notes))
+    if record.report is not None:
+        st.header("Attribution report")
+        draw(*attribution_report(case, record, record.report))
 
 
 def used_supports(case: Case) -> None:
     """The matrix of use and support, folded; where it was not run, where to run it."""
     with st.expander("Used x supports: does the answer depend on each passage, and does the passage support it?"):
-        matrix = next((a for a in reversed(case.analyses) if a.kind == "used x supports"), None)
+        matrix = USED_SUPPORTS.last(case)
         if matrix is None:
             st.caption("Not run on this case. Compare use and support on the Attribution page.")
             page_link("inspect/attribution", "Attribution")
         else:
-            used_supports_view(UsedSupports.from_dict(matrix.result), case, key="used")
-
-
-def made(record: AreRecord) -> None:
-    """Who did what in the check, and its notes."""
-    st.header("How this was checked")
-    found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
-    show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
-    for line in record.notes:
-        note(line)
+            used_supports_view(matrix, case, key="used")
 
 
 @st.fragment
@@ -112,7 +106,7 @@ def tree(case: Case, record: AreRecord, author: str) -> None:
 
     A click on a fact draws nothing else anew.
     """
-    review = review_of(workbench().cases.history(case.id))
+    review = workbench().cases.review(case.id)
     verdict = case_verdict(case, review)
     key = f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}"
     sentence = state.selected_sentence(len(case.answer.sentences))
@@ -149,4 +143,4 @@ if case is not None:
     if record is not None:
         result(case, record)
     if asked is not None:
-        compare_panel(case, record, asked)
+        compare_panel(case, asked)

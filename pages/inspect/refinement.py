@@ -6,6 +6,7 @@ import streamlit as st
 
 from components import state
 from components.advice import advice_view, quartile_view, task_table
+from components.blocks import draw
 from components.cache import analyses, questions, workbench
 from components.case_head import case_head
 from components.export_figure import export_button
@@ -13,22 +14,22 @@ from components.frame import open_case
 from components.heading import heading
 from components.html import banner, note, plain, visible
 from components.judging import judge_tab
-from components.passage_labels import MARKED, passage_labels
+from components.passage_labels import passage_labels
 from components.polling import redraw, result_of, say_problem, wait_for
 from components.refinement_controls import begin, controls, options_for, watch_run
-from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer, write_marks
 from components.settings_panel import chosen_workbench
-from components.triggers import flag_table, marked_words, signal_scales, trigger_table
+from components.triggers import marked_words, signal_scales
 from components.variants import variant_cards, variant_style
+from engine.analyses.attribution import flags_table
 from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import analysis_id, history_of, reports_of
-from engine.cases.review import MarkDraft, Review, review_of, with_labels, withdrawals
+from engine.analyses.refinement import analysis_id, history_of, kept_facts, reports_of, score_blocks, trigger_table
+from engine.cases.review import MARKED, MarkDraft, Review, with_labels, withdrawals
 from engine.core.settings import Settings
 from engine.core.values import Case
-from engine.methods.refinement import gates
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
-from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
+from engine.methods.refinement.assess import RefinementReport
+from engine.methods.refinement.gates import flags_of
 from engine.methods.refinement.values import Gate
 from engine.report.drawings import drawn_signals
 from engine.studies.on_case import case_advice, library_quartiles, task_advice
@@ -67,24 +68,9 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
         marked_words(value.baseline.text, value.signals.words)
     export_button(lambda: drawn_signals(case, value), key=f"signals_{case.id}")
     st.subheader("What starts a second pass")
-    labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
-    missing = value.gradient_missing or "The gradient rows have not been computed: run v2a, v2b or v2c."
-    own = gates.flags_trigger(value.gradient, missing, labels, settings)
-    flags = gates.gated(own, gate, value.gradient, labels)
-    rows = [("v2a, v2b, v2c", flags, value.variants.get("v2c"))]
-    if value.threshold is not None:
-        overlap = gates.overlap_trigger(value.signals.s3, value.threshold)
-        rows.insert(
-            0,
-            (
-                "D · Passage-overlap heuristic",
-                gates.gated(overlap, gate, value.gradient, labels),
-                value.variants.get("D"),
-            ),
-        )
-    trigger_table(rows)
+    draw(trigger_table(value, case.labels, gate, settings))
     if value.gradient is not None:
-        flag_table(gates.flags_of(value.gradient, labels, settings), case, settings.gradient.used_top)
+        draw(flags_table(flags_of(value.gradient, case.labels, settings), case, settings.gradient.used_top))
     st.caption(
         "v2a, v2b and v2c share one rule. The paper reports the concentration rule as a negative result; use it for "
         "cases without labels."
@@ -115,20 +101,11 @@ def scores_tab(case: Case, report: RefinementReport) -> None:
     """Scores and cost of every condition, compared with A."""
     if not report.entailments:
         st.caption("The verifier has not checked these answers yet. The next run adds the citation scores.")
-    score_table(report_scores(report, case.passages), report.refinement)
-    st.caption(
-        f"Citation scores by {plain(report.verifier or 'no verifier')}: pairs with an entailment probability above one"
-        " half. A dash: not defined here. Green edge: better than A. Orange edge: worse."
-    )
-    facts_line(report)
-
-
-def facts_line(report: RefinementReport) -> None:
-    """The fate of A's facts in each condition, if the Facts page split A."""
-    kept = report_facts(report)
-    if report.facts and kept:
+    draw(*score_blocks(report, case.passages))
+    kept = kept_facts(report)
+    if kept:
         st.subheader("Facts of A, and whether each answer still states them")
-        fact_table(kept)
+        draw(*kept)
     else:
         st.caption(
             "To follow each fact, check this case on the Facts page. Then run these conditions with the case's "
@@ -184,11 +161,11 @@ def tabs(
 ) -> None:
     """The open one of the tabs; a click in it draws nothing else anew."""
 
-    def of_a_run(draw: Callable[[RefinementReport], None]) -> None:
+    def of_a_run(view: Callable[[RefinementReport], None]) -> None:
         if report is None:
             st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
         else:
-            draw(report)
+            view(report)
 
     views: dict[str, Callable[[], None]] = {
         "Side by side": lambda: of_a_run(lambda r: side_by_side(r, names)),
@@ -199,10 +176,10 @@ def tabs(
         "Gain by S3": quartiles_tab,
         "Advisor": lambda: advisor_tab(case, report),
     }
-    for tab, draw in zip(st.tabs(list(views), key="refine_tab", on_change="rerun"), views.values(), strict=True):
+    for tab, view in zip(st.tabs(list(views), key="refine_tab", on_change="rerun"), views.values(), strict=True):
         if tab.open:
             with tab:
-                draw()
+                view()
 
 
 heading(
@@ -219,7 +196,7 @@ if stored is not None and not stored.passages:
     st.info("This case has no passages to ground the answer in. Open another case.")
 elif stored is not None:
     variant_style()
-    review = review_of(workbench().cases.history(stored.id))
+    review = workbench().cases.review(stored.id)
     case = with_labels(stored, review)
     case_head(case)
     names, gate, chosen = controls(case)

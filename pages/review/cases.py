@@ -11,7 +11,7 @@ from components.heading import heading
 from components.html import cell, note, plain
 from components.library import bin_list, case_table, leaderboard_table, query_controls
 from components.polling import result_of, wait_for
-from components.review import add_mark, history_table, review_status, standing_marks
+from components.review import add_mark, history_view, review_status, standing_marks
 from components.reviewer import reviewer, write_marks
 from components.sign_off import sign_off_dialog
 from engine.analyses.quality import qualities
@@ -92,7 +92,7 @@ def review(case: Case) -> None:
             add_mark(case, author, add, key="mark")
         with right:
             standing_marks(found)
-    history_table(history)
+    history_view(history)
 
 
 def _key() -> bytes | None:
@@ -163,7 +163,7 @@ def replaying(case: Case) -> None:
 
 def tags_of(case: Case) -> None:
     """Tags, which a signed-off case keeps as they are, and where the case comes from."""
-    if review_of(workbench().cases.history(case.id)).status == "signed off":
+    if workbench().cases.review(case.id).status == "signed off":
         note(f"Tags: {', '.join(case.tags)}." if case.tags else "No tags.")
     else:
         known = sorted({*workbench().cases.facets()["tag"], *case.tags})

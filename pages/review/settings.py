@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from components import state
+from components.blocks import draw
 from components.cache import analyses
 from components.heading import heading
 from components.html import plain
@@ -14,7 +15,6 @@ from components.install import install_section
 from components.model_choice import defaults_section, draw_models_line, model_title
 from components.polling import result_of, wait_for
 from components.runs import Run
-from components.self_test import checks_table
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, home, models_folder, package_versions
 from engine.core.hosts import hosts
@@ -31,6 +31,7 @@ from engine.models.registry import (
     source_of,
 )
 from engine.models.self_test import SelfTestCheck, checks_of
+from engine.report.build import checks_table
 
 
 def models() -> None:
@@ -138,7 +139,7 @@ def test_result() -> None:
     if isinstance(checks, tuple):
         passed = sum(check.passed for check in checks)
         st.markdown(plain(f"{run.label}: {passed} of {counted(len(checks), 'check')} passed."))
-        checks_table(checks)
+        draw(checks_table(run.label, checks))
 
 
 def added_list() -> None:

@@ -97,7 +97,7 @@ def test_the_entropy_of_facts_stands_beside_that_of_sub_questions(app, page, loo
     page.get_by_role("textbox", name="Scored by").fill("planted")
     page.get_by_role("textbox", name="Scored by").press("Enter")
     page.get_by_role("button", name="Compute the entropy").click()
-    table = page.locator("table.gw-table:visible", has_text="Surprisal per token, nats")
+    table = page.locator("table:visible", has_text="Surprisal per token, nats")
     expect(table.get_by_role("row")).to_have_count(3, timeout=SLOW)
     expect(table).to_contain_text("Scored by planted without passages.")
     look(page, "facts_entropy")

@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
-from components.agreement import _table
 from components.analysis_run import about, is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import badge, explained_pieces, occluded, token_map_data
-from engine.analyses.faithfulness import report_by
+from engine.analyses.faithfulness import agreement_table, report_by
 from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
 from engine.analyses.removal import removal
 from engine.analyses.token_map import ALONE, MapRows, TokenMap, check_of, map_of, methods_run
@@ -138,8 +137,8 @@ def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
     run = methods_run(case, model)
     assert set(run) == {"occlusion", ALONE, "input x gradient", "value-weighted attention"}
     assert methods_run(case, "another") == {}
-    drawn = _table(run, agreement(run))
-    assert drawn.count("<b>ρ") == 6
+    drawn = agreement_table(run, (0, len(ANSWER)))
+    assert sum(cell.text.startswith("ρ") for row in drawn.rows for cell in row) == 6
     assert np.array(run[ALONE].scores) == pytest.approx(np.array(stored(case, "occlusion")["details"]["alone"]))
 
 
@@ -213,7 +212,7 @@ def test_a_drop_that_rounds_to_nothing_is_not_minus_nothing(case):
 
 
 def draw_flags(result, case):
-    from components.flags import flags_view
+    from components.token_map import flags_view
     from engine.analyses.token_map import TokenMap
     from engine.core.settings import Settings
     from engine.core.values import Case

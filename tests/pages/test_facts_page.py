@@ -172,7 +172,7 @@ def test_a_reviewers_words_for_the_sentence_of_a_fact_are_in_the_text_at_once(re
     )
     assert verdict_now().text.endswith("Whales are not in the sources.")
     drawn = " ".join(element.proto.body for element in app.get("html"))
-    assert "<u>Whales are not in the sources.</u>" in drawn
+    assert "<ins>Whales are not in the sources.</ins>" in drawn
     assert "**3 facts: 1 borne out, 1 edited, 1 contradicted**" in [link.proto.label for link in app.get("page_link")]
     # The words are there to be changed further, and Undo takes them back.
     assert field(app, "Rewrite the sentence (empty: delete it)").value == "Whales are not in the sources."

@@ -12,13 +12,15 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 import components.runs
-from components.refinement_scores import _fact_row
+from engine.analyses.refinement import _fact_row
+from engine.cases.blocks import table
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.core.errors import Cancelled, CaseNotFound
 from engine.core.files import home
 from engine.core.values import Answer
 from engine.methods.signals import FactKept
 from engine.models.defaults import default_generator
+from engine.report.html import fragment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -76,7 +78,8 @@ def test_conditions_are_offered_to_a_model_and_not_to_whom_an_imported_answer_na
 
 def test_a_fact_that_a_does_not_clearly_state_is_not_called_gone_from_another_answer():
     kept = [FactKept(fact="It rained.", verdict="supportive", kept=share) for share in (0.49, 0.2)]
-    assert "borne out" in _fact_row(kept) and "unclear 0.49" in _fact_row(kept) and "gone" not in _fact_row(kept)
+    drawn = fragment((table("", "FAD", [_fact_row(kept)]),))
+    assert "borne out" in drawn and "unclear 0.49" in drawn and "gone" not in drawn
     assert "gone 0.20" in _fact_row([replace(kept[0], kept=0.9), kept[1]])
 
 

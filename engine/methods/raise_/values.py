@@ -175,6 +175,12 @@ class ReasonStep(Value, frozen=True):
         return tuple(hit.passage for hit in self.kept)
 
     @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls of the step in the order in which they were made."""
+        made = (self.search.asked if self.search else None, self.principle, self.asked)
+        return tuple(call for call in made if call is not None)
+
+    @property
     def answer(self) -> str:
         """a_i; empty until it is written."""
         return self.asked.reply.strip() if self.asked else ""
@@ -229,10 +235,9 @@ class Solution(Value, frozen=True):
     @property
     def calls(self) -> tuple[Call, ...]:
         """Every call in the order in which it was made."""
-        made = [self.decomposition.asked if self.decomposition else None]
-        for step in self.steps:
-            made += [step.search.asked if step.search else None, step.principle, step.asked]
-        return tuple(call for call in (*made, self.final, self.option) if call is not None)
+        planned = [self.decomposition.asked] if self.decomposition else []
+        last = [call for call in (self.final, self.option) if call is not None]
+        return (*planned, *(call for step in self.steps for call in step.calls), *last)
 
     @property
     def cost(self) -> SolutionCost:

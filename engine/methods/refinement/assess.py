@@ -45,7 +45,7 @@ def refine_case(
 
     The case carries the current labels, `facts` are those of A with their verdicts. Raises what `refining` raises.
     """
-    labels = {str(number): label for number, label in request.labels.items() if label is not None}
+    labels = {str(number): label for number, label in request.case.labels.items() if label is not None}
     by, kept = (earlier.verifier, earlier.entailments) if earlier else ("", {})
     for value in refining(request, earlier.refinement if earlier else None, watch):
         report = RefinementReport(refinement=value, verifier=by, entailments=kept, facts=facts, labels=labels)

@@ -89,11 +89,6 @@ class Request:
         """The model that S2 and the gradient rows are asked of; `require` says whether it can."""
         return self.scorer or self.writer  # type: ignore[return-value]
 
-    @property
-    def labels(self) -> dict[int, bool | None]:
-        """Relevance by passage number."""
-        return {number: passage.relevant for number, passage in enumerate(self.case.passages, start=1)}
-
 
 def read_by(
     writer: str, case: Case, retrieval: Retrieval, *, use_answer: bool = False

@@ -230,7 +230,7 @@ class _Refining:
             return None
         if method.rule == "every time":
             return gates.EVERY_TIME
-        labels, gradient = self.request.labels, self.value.gradient
+        labels, gradient = self.request.case.labels, self.value.gradient
         if method.rule == "S3":
             threshold = self.value.threshold or signals.overlap_threshold((), self.request.settings.refinement)
             own = gates.overlap_trigger(self.value.signals.s3, threshold)

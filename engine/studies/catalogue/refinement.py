@@ -19,7 +19,7 @@ from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Rules, Settings
-from engine.core.values import Answer, Stamp
+from engine.core.values import Answer, Case, Stamp
 from engine.methods.judge import PairJudgement, Winner, first_share, judge_pair, judge_warning, tally
 from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import report_scores
@@ -195,7 +195,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         "s1": value.signals.s1,
         "s2": value.signals.s2,
         "s3": value.signals.s3,
-        **_triggers(value, example, settings),
+        **_triggers(value, case, settings),
         "advice": {"branch": advice.branch, "difficulty": advice.difficulty},
         "conditions": {
             name: {
@@ -220,16 +220,15 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     )
 
 
-def _triggers(value: Refinement, example: Example, settings: Settings) -> dict[str, Any]:
+def _triggers(value: Refinement, case: Case, settings: Settings) -> dict[str, Any]:
     """Whether each trigger fires, and how often labels do by chance; None without gradient rows or labels."""
     fired: dict[str, bool | None] = {"labels": None, "concentration": None}
     if value.gradient is None:
         return {"fired": fired, "by_chance": None}
     fired["concentration"] = concentration_trigger(concentration_of(value.gradient, settings)).fired
-    labels = {number: passage.relevant for number, passage in enumerate(example.passages, start=1)}
-    if all(label is None for label in labels.values()):
+    if all(label is None for label in case.labels.values()):
         return {"fired": fired, "by_chance": None}
-    flags = flags_of(value.gradient, labels, settings)
+    flags = flags_of(value.gradient, case.labels, settings)
     return {"fired": fired | {"labels": labels_trigger(flags).fired}, "by_chance": flags.random_flag_rate}
 
 

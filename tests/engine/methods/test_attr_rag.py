@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from components.attr_rag import _alpha, why_table
-from engine.analyses.attr_rag import KIND
+from engine.analyses.attr_rag import KIND, _alpha
 from engine.answer.citations import annotate
 from engine.answer.write import prompting
 from engine.cases.review import Review
@@ -26,6 +25,7 @@ from engine.methods.attr_rag import (
 from engine.methods.regeneration import alphas, attribution_of, regenerate, regenerating
 from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
+from engine.report.html import fragment
 from engine.retrieve.search import rerank
 from tests.engine.cases.samples import full_case
 
@@ -327,7 +327,7 @@ def test_page_and_report_say_for_every_set_why_and_what_other_rules_would_have_k
     analysis = Analysis(id="attr-rag", kind="attr-rag", stamp=case.stamp, result=found.to_dict())
     (table,) = [b for b in KIND.blocks(case, KIND.read(analysis), Review()) if getattr(b, "columns", ()) == WHY]
     assert [tuple(cell.text for cell in row[1:]) for row in table.rows] == [found.selection.why(j) for j in range(4)]
-    drawn = why_table(found)
+    drawn = fragment((table,))
     assert all(reason in drawn for reason in reasons) and drawn.count("<tr>") == 5
 
 
@@ -341,4 +341,4 @@ def test_what_a_metric_chose_without_a_floor_is_bold_also_under_it():
     )
     chosen = next(j for j, by in enumerate(free.selection.chosen_by) if "jaccard" in by)
     assert free.regeneration.alphas["jaccard"][chosen] <= free.regeneration.floors["jaccard"]
-    assert "<b>" in _alpha(free, "jaccard", chosen)
+    assert _alpha(free, "jaccard", chosen).kind == "chosen"
