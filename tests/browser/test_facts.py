@@ -90,7 +90,8 @@ def test_other_methods_stand_beside_the_check(app, page, look):
 
 
 @pytest.mark.long
-def test_the_entropy_of_facts_stands_beside_that_of_sub_questions(app, page, look):
+def test_the_entropy_of_facts_is_computed_by_the_model_that_is_named(app, page, look):
+    # What a model of planted weights asks differs from processor to processor; tests/engine/are has the sub-questions.
     save_planted(app.home / "models" / "planted")
     paste(page, app, "Kestrin Holdings received EUR 640,000 on 9 April.", "What did Kestrin Holdings receive then?")
     page.get_by_text("Entropy of the facts and of the sub-questions").click()
@@ -98,7 +99,7 @@ def test_the_entropy_of_facts_stands_beside_that_of_sub_questions(app, page, loo
     page.get_by_role("textbox", name="Scored by").press("Enter")
     page.get_by_role("button", name="Compute the entropy").click()
     table = page.locator("table:visible", has_text="Surprisal per token, nats")
-    expect(table.get_by_role("row")).to_have_count(3, timeout=SLOW)
+    expect(table.get_by_role("row").filter(has_text="facts")).to_have_count(1, timeout=SLOW)
     expect(table).to_contain_text("Scored by planted without passages.")
     look(page, "facts_entropy")
 
