@@ -55,6 +55,16 @@ JUDGES = """
 | q | pair: parsed | 0.97 (0.83 to 0.99) | 30 |
 <!-- /judges -->
 """
+FACTS = """
+<!-- facts -->
+| splitter | set | sentences | of the facts | seconds |
+|---|---|---|---|---|
+| rules | test | 50 | 0.80 (0.70 to 0.90) | 0.1 |
+| whole sentence | test | 50 | 0.60 (0.50 to 0.70) | 0.0 |
+
+Smallest edits, VitaminC, n = 70: SARI 60.1 (50.2 to 70.3; copying 27.0; goal 45), exact 0.36.
+<!-- /facts -->
+"""
 
 
 @pytest.mark.parametrize(
@@ -76,6 +86,8 @@ JUDGES = """
             ("NQ", "40", "0.90 (0.77 to 0.96)", "word overlap 0.50, verbatim, then word overlap 0.85"),
         ),
         (instruments.retrieval, RETRIEVAL, ("XQuAD", "200", "0.94 (0.02)", "BM25 0.90 (0.02), dense 0.88 (0.02)")),
+        (instruments.decomposition, FACTS, ("PropSegmEnt test", "50", "0.80 (0.70 to 0.90)", "whole sentence 0.60")),
+        (instruments.edits, FACTS, ("VitaminC", "70", "60.1 (50.2 to 70.3)", "copying 27.0")),
         (instruments.judges, JUDGES, ("CLAP NQ", "30", "0.97 (0.83 to 0.99)", "-")),
     ],
 )
