@@ -257,7 +257,8 @@ def concentration_blocks(case: Case, found: TokenMap, trigger: Concentration, se
     words = "tokens" if settings.occlusion.count_citation_markers else "content tokens"
     rule = (
         f" A passage counts if its share of the relevance is at least {trigger.ratio:g} times its share of the text for"
-        f" {settings.gradient.share:.0%} or more of the first {trigger.tokens} {words}. {trigger.sentence}"
+        f" {settings.gradient.share:.0%} or more of the first {trigger.tokens} {words}. With each token's shares in"
+        f" random order the rule fires in {trigger.random_rate:.0%} of 200 draws. {trigger.sentence}"
     )
     total = max(1, sum(len(spans) for _, spans in found.passages))
     rows = (

@@ -2,7 +2,7 @@
 
 Over the first K content tokens a passage is *high in the gradient ranking* if it is among the top `used_top` by
 |relevance| for at least `share` of them; it is flagged if it is also labelled not relevant. "Relied on" would say
-more than a ranking shows. Ours: the rate at which the rule flags by chance, and on random rankings of the same case.
+more than a ranking shows. Ours: the rate at which either rule fires by chance, on random rankings of the same case.
 Without labels the concentration trigger looks at shares of length-normalised relevance; the paper reports it as a
 negative result, and chose 1.5 for five passages or fewer after seeing its data (section 4.5.6). Left out: nothing.
 """
@@ -57,13 +57,17 @@ class Flags(Value, frozen=True):
 
 
 class Concentration(Value, frozen=True):
-    """Whether the label-free trigger fires, for which passages, and on how many of the K tokens each exceeded."""
+    """Whether the label-free trigger fires, for which passages, and on how many of the K tokens each exceeded.
+
+    `random_rate` = share of 200 draws in which it fires, each with every token's shares shuffled over the passages.
+    """
 
     fires: bool
     numbers: tuple[int, ...]
     times: tuple[int, ...]
     tokens: int
     ratio: float
+    random_rate: float
     sentence: str
 
 
@@ -138,8 +142,12 @@ def concentration(
     totals = matrix.sum(axis=1, keepdims=True)
     shares = np.divide(matrix, totals, out=np.zeros_like(matrix), where=totals > 0)
     expected = np.asarray(lengths, dtype=np.float64) / max(1, sum(lengths))
+    needed = settings.share * len(matrix) - 1e-9
     times = (shares >= ratio * expected).sum(axis=0)
-    hit = [n for n, t in zip(numbers, times, strict=True) if t >= settings.share * len(matrix) - 1e-9]
+    hit = [n for n, t in zip(numbers, times, strict=True) if t >= needed]
+    rng = np.random.default_rng(SEED)
+    drawn = (rng.permuted(shares, axis=1) for _ in range(RANDOM_RANKINGS))
+    random_fires = [((one >= ratio * expected).sum(axis=0) >= needed).any() for one in drawn]
     sentence = "The paper reports this trigger as a negative result."
     if len(numbers) <= 5:
         sentence += f" The ratio {FEW_RATIO} for five passages or fewer was chosen after seeing its data."
@@ -149,5 +157,6 @@ def concentration(
         times=tuple(int(t) for t in times),
         tokens=len(matrix),
         ratio=ratio,
+        random_rate=float(np.mean(random_fires)),
         sentence=sentence,
     )

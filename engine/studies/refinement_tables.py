@@ -141,6 +141,8 @@ Fires = Mapping[str, Mapping[Unit, bool]]
 """By the name that a rule has in a table (D; v2c, labels): whether it fires, by unit; a unit it cannot be asked of is
 left out."""
 RULES = {"labels": "flags from labels", "concentration": "concentration"}
+CHANCE = {"labels": "by_chance", "concentration": "by_chance_concentration"}
+"""The value of a row with the share of random rankings in which the trigger fires."""
 
 
 def triggers(how: Rules) -> tuple[str, ...]:
@@ -190,32 +192,34 @@ def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequenc
 def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> StudyTable:
     """How often each rule starts a second pass: one row per trigger that the config asks for."""
     limit, marks = run_threshold(rows, how), fires(rows, names, how)
-    rules: list[tuple[str, str, list[bool | None]]] = []
+    rules: list[tuple[str, str, list[bool | None], str]] = []
     if "E" in names:
-        rules.append(("E", "every time", [True if row.state == "done" else None for row in rows]))
+        rules.append(("E", "every time", [True if row.state == "done" else None for row in rows], ""))
     if "D" in names:
-        rules.append(("D", f"S3 under {limit.value:.2f}: {limit.rule}", [marks["D"].get(row.unit) for row in rows]))
+        rule = f"S3 under {limit.value:.2f}: {limit.rule}"
+        rules.append(("D", rule, [marks["D"].get(row.unit) for row in rows], ""))
     flagged = [name for name in names if name.startswith("v2")]
     for trigger in triggers(how) if flagged else ():
         own = marks[f"{flagged[0]}, {trigger}"]
-        rules.append((", ".join(flagged), RULES[trigger], [own.get(row.unit) for row in rows]))
+        rules.append((", ".join(flagged), RULES[trigger], [own.get(row.unit) for row in rows], CHANCE[trigger]))
     return table(
         "flag_rates",
         "How often each rule starts a second pass",
         "condition | rule | fires (runs) | of (runs) | rate (share) | by chance (share) | not asked (runs)",
-        ((name, rule, *_rate(rows, asked, rule == RULES["labels"])) for name, rule, asked in rules),
+        ((name, rule, *_rate(rows, asked, chance)) for name, rule, asked, chance in rules),
         rows,
         "Not asked: no gradient rows, no label, or no answer.",
-        "By chance: the share of 200 random rankings of a case's passages in which the rule fires.",
+        "By chance: the share of 200 random rankings of a case's passages in which the rule fires (concentration: each"
+        " token's shares of the relevance in random order).",
         n=len(rows),
         unit=RUNS,
         shows="grounded refinement, Table 13",
     )
 
 
-def _rate(rows: Sequence[Row], marks: Sequence[bool | None], by_chance: bool) -> tuple[Cell, ...]:
+def _rate(rows: Sequence[Row], marks: Sequence[bool | None], by_chance: str) -> tuple[Cell, ...]:
     known = [row for row, mark in zip(rows, marks, strict=True) if mark is not None]
-    chance = measure(known, "by_chance", None) if by_chance else None
+    chance = measure(known, by_chance, None) if any(by_chance in row.values for row in known) else None
     return sum(map(bool, marks)), len(known), measure_each(rows, marks), chance, len(marks) - len(known)
 
 

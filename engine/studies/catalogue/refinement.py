@@ -31,6 +31,7 @@ from engine.methods.signals import deployed_cost
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
 from engine.studies.refinement_tables import (
+    CHANCE,
     RULES,
     RUNS,
     VOTES,
@@ -221,15 +222,17 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 
 def _triggers(value: Refinement, case: Case, settings: Settings) -> dict[str, Any]:
-    """Whether each trigger fires, and how often labels do by chance; None without gradient rows or labels."""
-    fired: dict[str, bool | None] = {"labels": None, "concentration": None}
-    if value.gradient is None:
-        return {"fired": fired, "by_chance": None}
-    fired["concentration"] = concentration_trigger(concentration_of(value.gradient, settings)).fired
-    if all(label is None for label in case.labels.values()):
-        return {"fired": fired, "by_chance": None}
-    flags = flags_of(value.gradient, case.labels, settings)
-    return {"fired": fired | {"labels": labels_trigger(flags).fired}, "by_chance": flags.random_flag_rate}
+    """Whether each trigger fires, and how often it would by chance; None without gradient rows or labels."""
+    fired: dict[str, bool | None] = dict.fromkeys(CHANCE)
+    chance: dict[str, float | None] = dict.fromkeys(CHANCE.values())
+    if value.gradient is not None:
+        found = concentration_of(value.gradient, settings)
+        fired["concentration"] = concentration_trigger(found).fired
+        chance[CHANCE["concentration"]] = found.random_rate
+        if any(label is not None for label in case.labels.values()):
+            flags = flags_of(value.gradient, case.labels, settings)
+            fired["labels"], chance[CHANCE["labels"]] = labels_trigger(flags).fired, flags.random_flag_rate
+    return {"fired": fired, **chance}
 
 
 def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch) -> dict[str, PairJudgement]:

@@ -103,3 +103,22 @@ def test_nothing_to_rank_is_refused():
         distractor_flags([], NUMBERS, {})
     with pytest.raises(AttributionError):
         concentration([[]], (), ())
+
+
+@pytest.mark.parametrize(
+    ("relevance", "lengths", "rate"),
+    [
+        ([[0.8, 0.2]], (1, 1), 1.0),  # whichever passage gets 0.8, it is over 1.5 times one half
+        ([[0.6, 0.4]], (1, 1), 0.0),
+        ([[0.8, 0.2]], (1, 3), 0.5),  # only the short passage can be over its share, and only by 0.8
+    ],
+)
+def test_the_chance_rate_of_concentration_by_hand(relevance, lengths, rate):
+    assert concentration(relevance, (1, 2), lengths).random_rate == pytest.approx(rate, abs=0.1)
+
+
+def test_what_is_concentrated_on_one_passage_fires_more_often_than_in_random_order():
+    relevance = np.full((10, 8), 0.1)
+    relevance[:, 2] = 0.3
+    found = concentration(relevance.tolist(), range(1, 9), (10,) * 8, Gradient(share=0.6))
+    assert found.numbers == (3,) and found.random_rate < 0.1
