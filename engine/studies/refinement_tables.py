@@ -24,6 +24,7 @@ from engine.studies.summary import (
     figure,
     measure,
     measure_each,
+    measured,
     pair,
     table,
 )
@@ -221,6 +222,35 @@ def _rate(rows: Sequence[Row], marks: Sequence[bool | None], by_chance: str) -> 
     known = [row for row, mark in zip(rows, marks, strict=True) if mark is not None]
     chance = measure(known, by_chance, None) if any(by_chance in row.values for row in known) else None
     return sum(map(bool, marks)), len(known), measure_each(rows, marks), chance, len(marks) - len(known)
+
+
+SIGNALS = {"s1": "S1 (ROUGE-L F1, lower is grounded)", "s2": "S2 (nats per token)", "s3": "S3 (share)"}
+
+
+def signal_table(rows: Sequence[Row]) -> StudyTable:
+    """Means of S1 to S3, and whether they tell how good A's citations and its answer are, over questions."""
+    scores = {field: by_question(of_condition(rows, "A"), field, None) for field in ("citation_precision", "str_em")}
+    signals = {title: by_question(rows, field, None) for field, title in SIGNALS.items()}
+    return table(
+        "signals",
+        "Signals of A, and their rank correlation with its scores",
+        "signal | mean | rho with citation precision ([-1, 1]) | rho with STR-EM ([-1, 1])",
+        (
+            (title, measured(values), *(_correlated(values, score) for score in scores.values()))
+            for title, values in signals.items()
+        ),
+        rows,
+        "rho: Spearman's, with its 95% interval by Fisher's z.",
+        shows="grounded refinement, section 3.2",
+    )
+
+
+def _correlated(first: Mapping[str, float], second: Mapping[str, float]) -> Measure:
+    """Spearman's rho over the questions that have both values."""
+    shared = [question for question in first if question in second]
+    rho = rank_correlation([first[q] for q in shared], [second[q] for q in shared])
+    low, high = rank_correlation_interval(rho, len(shared)) or (None, None)
+    return Measure(value=rho, low=low, high=high, n=len(shared))
 
 
 def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:

@@ -42,6 +42,7 @@ from engine.studies.refinement_tables import (
     flag_table,
     quartiles_of,
     score_tables,
+    signal_table,
     triggers,
 )
 from engine.studies.summary import figure, line, measure_each, table
@@ -267,7 +268,7 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Scores and comparisons, the judge's, flag rates, quartiles, costs."""
     names, compared, how = conditions(config), pairs(config), config.stages(config.seeds[0]).refinement
-    tables = [*score_tables(rows, names, compared, how), flag_table(rows, names, how)]
+    tables = [*score_tables(rows, names, compared, how), signal_table(rows), flag_table(rows, names, how)]
     figures = []
     said = []
     if config.judge:

@@ -7,7 +7,7 @@ import pytest
 from engine.core.settings import SecondPass
 from engine.studies.catalogue.refinement import gated, judge_tables, judged_pairs
 from engine.studies.config import Config
-from engine.studies.refinement_tables import fires, flag_table, run_threshold, triggers
+from engine.studies.refinement_tables import fires, flag_table, run_threshold, signal_table, triggers
 from engine.studies.values import Row, Unit
 
 ANSWERED = {name: {"outcome": "answered"} for name in ("A", "D", "E", "v2c")}
@@ -77,3 +77,26 @@ def test_the_flagged_runs_are_those_of_the_trigger_and_every_pass_on_is_a_table_
     flagged = {line[0]: line for line in tables["judge_flagged_labels"].rows}
     assert flagged["v2c against D, labels"][1:4] == (1, 0, 1)
     assert {line[0]: line[1:4] for line in tables["judge_always"].rows}["v2c against D"] == (0, 0, 4)
+
+
+def test_a_signal_is_correlated_with_the_scores_of_a_over_questions():
+    """Twelve questions: S3 rises with citation precision, S1 falls with it, S2 is known of one alone."""
+    rows = [
+        Row(
+            unit=Unit(example=f"q{n}", method="conditions", seed=1),
+            state="done",
+            values={
+                "s1": 1 - n / 12,
+                "s2": 2.0 if n == 0 else None,
+                "s3": n / 12,
+                "conditions": {"A": {"outcome": "answered", "citation_precision": n / 20}},
+            },
+        )
+        for n in range(12)
+    ]
+    by_signal = {line[0][:2]: line[1:] for line in signal_table(rows).rows}
+    mean, precision, exact = by_signal["S3"]
+    assert (mean.value, mean.n) == (pytest.approx(11 / 24), 12)
+    assert (precision.value, precision.n) == (pytest.approx(1.0), 12)
+    assert by_signal["S1"][1].value == pytest.approx(-1.0)
+    assert by_signal["S2"][1].value is None and exact.value is None and exact.n == 0
