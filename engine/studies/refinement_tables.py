@@ -259,8 +259,9 @@ def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
     known = [(row, advice, gain) for row, advice, gain in advised if gain is not None]
     if not known:
         return []
-    pairs = [(advice["difficulty"], gain) for _, advice, gain in known if advice["difficulty"] is not None]
-    rho = rank_correlation([d for d, _ in pairs], [g for _, g in pairs])
+    pairs = [(row, advice["difficulty"], gain) for row, advice, gain in known if advice["difficulty"] is not None]
+    rho = rank_correlation([difficulty for _, difficulty, _ in pairs], [gain for *_, gain in pairs])
+    questions = len({row.unit.example for row, *_ in pairs})  # the seeds of one are not independent
 
     def line_of(branch: str) -> tuple[Cell, ...]:
         own, gains = zip(*((row, gain) for row, advice, gain in known if advice["branch"] == branch), strict=True)
@@ -274,7 +275,7 @@ def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
             "branch | runs | gain (citation precision) ↑ | gained (share of runs) ↑ | lost (share of runs) ↓",
             map(line_of, dict.fromkeys(advice["branch"] for _, advice, _ in known)),
             rows,
-            f"Spearman's rho of difficulty and gain: {_rho(rho, len(pairs))}.",
+            f"Spearman's rho of difficulty and gain: {_rho(rho, questions)}.",
             n=len(known),
             unit=RUNS,
             shows="grounded refinement, appendix B",

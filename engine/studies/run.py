@@ -44,8 +44,7 @@ class Journal:
     def rows(self) -> list[Row]:
         """The last complete row of each unit; raise `InputError` for a damaged line."""
         found: dict[Unit, Row] = {}
-        data = self.path.read_bytes() if self.path.exists() else b""
-        whole, _, _ = (lzma.decompress(self.packed.read_bytes()) if self.packed.exists() else data).rpartition(b"\n")
+        whole, _, _ = self._read().rpartition(b"\n")
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
                 row = decoded(line, Row)
@@ -56,9 +55,14 @@ class Journal:
             found[row.unit] = row
         return list(found.values())
 
+    def _read(self) -> bytes:
+        if self.packed.exists():
+            return lzma.decompress(self.packed.read_bytes())
+        return self.path.read_bytes() if self.path.exists() else b""
+
     def mend(self) -> None:
         """Cut off a torn last line; before the first append."""
-        data = self.path.read_bytes() if self.path.exists() else b""
+        data = self._read()
         torn = data.rpartition(b"\n")[2]
         if torn:
             with self.path.open("r+b") as file:

@@ -190,7 +190,7 @@ _BAR = re.compile(r"(?<!\\)\|")
 def _with_delimiter(found: re.Match[str]) -> str:
     """The rows of a table; without header cells trafilatura leaves out the line that makes them one in Markdown."""
     first, second, *rest = found[0].splitlines()
-    if not _DELIMITER.fullmatch(second):
+    if "--" not in second or not _DELIMITER.fullmatch(second):
         second = f"|{'---|' * (len(_BAR.findall(first)) - 1)}\n{second}"
     return "\n".join([first, second, *rest, ""])
 
