@@ -9,10 +9,11 @@ from components.blocks import draw
 from components.cache import analyses, workbench
 from components.html import banner, plain
 from components.polling import cancel_button, redraw, say_problem
-from components.runs import Run, about
+from components.runs import Run
 from components.settings_panel import chosen_settings
 from engine.analyses.registry import kind_named
 from engine.core.settings import Settings
+from engine.core.text import about
 from engine.core.values import Analysis, Case, Value
 from engine.report.build import analysis_blocks
 

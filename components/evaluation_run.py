@@ -12,8 +12,8 @@ import streamlit as st
 from components.cache import evaluators
 from components.html import plain
 from components.polling import redraw
-from components.runs import Run, about
-from engine.core.text import counted
+from components.runs import Run
+from engine.core.text import about, counted
 from engine.studies.evaluate import Evaluation, evaluate
 from engine.studies.library import Listed, folder_of
 from engine.studies.run import Control, Progress

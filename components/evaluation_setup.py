@@ -20,7 +20,7 @@ from engine.studies.catalogue import names, study_of
 from engine.studies.config import CONFIGS, Config, as_toml, parse_config, presets, read_config
 from engine.studies.datasets import LAYOUTS, WORLDS
 from engine.studies.evaluate import cost_of
-from engine.studies.library import new_name
+from engine.studies.library import ahead, new_name
 from engine.studies.plan import Plan
 from engine.studies.values import Estimate
 
@@ -161,6 +161,10 @@ def _say_cost(planned: Plan, cost: Estimate) -> None:
     for column, (label, value) in zip(st.columns(len(parts)), parts.items(), strict=True):
         column.metric(label, f"{value:,}", border=True)
     st.caption("Upper bounds, estimated from a few examples per method.")
+    if known := ahead(planned):
+        st.markdown(plain(known))
+    else:
+        st.caption("How long it takes is known after the first unit: no earlier run used these models.")
     for what, count in planned.left_out.items():
         st.warning(plain(f"Left out: {counted(count, 'example')} without {what}."))
     for line in planned.off:

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from engine.core.errors import Cancelled, GroundworkError
 from engine.core.progress import Watch
+from engine.core.text import about
 from engine.core.values import Case
 
 T = TypeVar("T")
@@ -187,14 +188,3 @@ def wait_behind(seconds: Sequence[float], threads: int) -> float:
     for one in seconds:
         heapq.heapreplace(free, free[0] + one)
     return free[0]
-
-
-def about(seconds: float) -> str:
-    """A time that is only estimated: no more digits than it deserves.
-
-    >>> about(7.4), about(75.6), about(1023), about(7300)
-    ('7 s', '80 s', '17 min', '2 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"

@@ -11,6 +11,7 @@ import click
 from engine.commands.shared import emit, set_option, speaker
 from engine.studies.config import as_toml, config_text, parse_config, with_assignments
 from engine.studies.evaluate import Where, evaluate as run_evaluation, report
+from engine.studies.library import ahead
 from engine.studies.plan import Plan
 from engine.studies.run import Control, Progress
 from engine.studies.values import Estimate
@@ -58,6 +59,8 @@ def _say_cost(plan: Plan, cost: Estimate) -> None:
     parts = [f"{value:,} {name}" for name, value in cost.to_dict().items() if value]
     left = ", ".join(parts) or "no model calls"
     click.echo(f"{len(plan.units)} units of {plan.study.name}. Left to do, at most: {left}.", err=True)
+    if known := ahead(plan):
+        click.echo(f"All of it: {known}", err=True)
 
 
 def _teller() -> Callable[[Progress], None]:

@@ -255,6 +255,17 @@ def counted(number: int, one: str, more: str = "") -> str:
     return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
+def about(seconds: float) -> str:
+    """A time that is only estimated: no more digits than it deserves.
+
+    >>> about(7.4), about(75.6), about(1023), about(7300)
+    ('7 s', '80 s', '17 min', '2 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
+
+
 # Which of a question's words a text has: stems, their weights, and the weighted share that a text covers.
 
 _own = threading.local()

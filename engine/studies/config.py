@@ -88,6 +88,11 @@ class Config(Value, frozen=True):
     paper: str = ""
     budget: Limit = Limit()
 
+    @property
+    def reads(self) -> bool:
+        """Whether the quoting reader answers instead of a language model."""
+        return self.model in ("auto", "reader")
+
     def stages(self, seed: int) -> Settings:
         """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""
         data = Settings().apply([f"paper={self.paper}"] if self.paper else []).to_dict()

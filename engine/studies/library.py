@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import tarfile
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -15,11 +17,15 @@ from msgspec.structs import replace
 from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
 from engine.core.errors import InputError
-from engine.core.files import ASSETS, home
+from engine.core.files import ASSETS, home, package_versions
+from engine.core.text import about
 from engine.core.values import Value
 from engine.studies.config import Config
 from engine.studies.evaluate import stored
+from engine.studies.plan import Plan
+from engine.studies.pools import at_once
 from engine.studies.run import Journal
+from engine.studies.values import Row
 
 SHIPPED = ASSETS / "evaluations"
 CASES = "cases.tar.xz"  # one text for the compressor: the cases of a run share their passages
@@ -67,13 +73,17 @@ def new_name(config: Config, at: datetime) -> str:
     return next(name for name in taken if not (evaluations() / name).exists())
 
 
+def folders() -> list[Path]:
+    """The folder of every run, the one begun last first, then those that were shipped, the ones with cases first."""
+    own = [path.parent for path in sorted(evaluations().glob("*/run.json"), key=lambda path: -path.stat().st_mtime)]
+    taken = {folder.name for folder in own}
+    known = sorted(path.parent for path in SHIPPED.glob("*/run.json") if path.parent.name not in taken)
+    return [*own, *sorted(known, key=lambda folder: not (folder / CASES).exists())]
+
+
 def runs() -> list[Listed]:
-    """Every run, the one begun last first, then those that were shipped, the ones with cases first."""
-    own = sorted(evaluations().glob("*/run.json"), key=lambda path: -path.stat().st_mtime)
-    taken = {path.parent.name for path in own}
-    known = sorted(SHIPPED.glob("*/run.json"), key=lambda path: (not (path.parent / CASES).exists(), path))
-    shipped = [path for path in known if path.parent.name not in taken]
-    return [found for path in (*own, *shipped) if (found := _listed(path.parent)) is not None]
+    """Every run that this version can read, in the order of `folders`."""
+    return [found for folder in folders() if (found := _listed(folder)) is not None]
 
 
 def _listed(folder: Path) -> Listed | None:
@@ -84,6 +94,64 @@ def _listed(folder: Path) -> Listed | None:
     failed = sum(row.state == "failed" for row in rows)
     done, total, shipped = len(rows), len(manifest.units), folder.parent == SHIPPED
     return Listed(name=folder.name, config=config, done=done, failed=failed, total=total, shipped=shipped)
+
+
+class Pace(Value, frozen=True):
+    """The seconds that the units of some methods will take at the pace of an earlier run, by its name.
+
+    `alike`: it had the same data, settings and options; `shipped`: another machine ran it.
+    """
+
+    run: str
+    seconds: float
+    alike: bool
+    shipped: bool
+
+
+def ahead(planned: Plan) -> str:
+    """How long a plan will take with one worker, as a sentence; empty where no earlier run tells of each method.
+
+    That is a run of the same study by the same models on the same kind of device. A method's units take their mean
+    there, as many of them at a time; one of the same data comes before one of this machine.
+    """
+    known = [(folder, found) for folder in folders() if (found := _comparable(planned.config, folder)) is not None]
+    counts = Counter(unit.method for unit in planned.units)
+    paces = [pace for method, count in counts.items() if (pace := _pace(planned, known, method, count)) is not None]
+    if len(paces) < len(counts):
+        return ""
+    by = {f"{pace.run}{_differs(pace)}": None for pace in paces}
+    return f"About {about(sum(pace.seconds for pace in paces))} with one worker, at the pace of {' and '.join(by)}."
+
+
+def _differs(pace: Pace) -> str:
+    said = ["another machine"] * pace.shipped + ["other data or settings"] * (not pace.alike)
+    return f" ({', '.join(said)})" if said else ""
+
+
+def _comparable(wanted: Config, folder: Path) -> tuple[Config, list[Row]] | None:
+    """A run's config and rows, if it is of the same study by the same models on the same kind of device."""
+    try:
+        manifest, config, rows = stored(folder)
+    except InputError:
+        return None
+    builds = {versions.get("torch", "").partition("+")[2] for versions in (manifest.versions, package_versions())}
+    same = all(getattr(config, name) == getattr(wanted, name) for name in ("study", "model", "verifier", "judge"))
+    return (config, rows) if same and len(builds) == 1 else None
+
+
+def _pace(
+    planned: Plan, known: Sequence[tuple[Path, tuple[Config, list[Row]]]], method: str, count: int
+) -> Pace | None:
+    """The pace of `count` units of a method, by the run most like the plan."""
+    wanted, found = planned.config, []
+    writes = any(planned.study.writes(wanted, unit, planned.examples[unit.example]) for unit in planned.units)
+    for folder, (config, rows) in known:
+        taken = [row.cost.seconds for row in rows if row.unit.method == method]
+        if taken:
+            alike = all(getattr(config, n) == getattr(wanted, n) for n in ("data", "settings", "options", "paper"))
+            seconds = count * sum(taken) / len(taken) / at_once(config, writes)
+            found.append(Pace(folder.name, seconds, alike, shipped=folder.parent == SHIPPED))
+    return max(found, key=lambda pace: (pace.alike, not pace.shipped), default=None)
 
 
 def state_of(folder: Path) -> tuple[int, int]:

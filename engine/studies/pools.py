@@ -117,8 +117,15 @@ class Pool(Protocol):
         ...
 
 
+def at_once(config: Config, writes: bool) -> int:
+    """Units at a time in one process: `concurrency` with a served model, `batch` with a local one that `writes`."""
+    if config.model.startswith(SERVED):
+        return max(1, config.concurrency)
+    return max(1, config.batch) if writes and not config.reads else 1
+
+
 class Threads:
-    """Units in this process: `concurrency` at a time with a served model, `batch` with a local one that can.
+    """Units in this process.
 
     A local model writes what units ask for at the same time in one batch (together.py); one that cannot, and units that
     ask for no text (`writes`), run one at a time.
@@ -129,10 +136,10 @@ class Threads:
     ) -> None:
         self._performer = Performer(config, tools)
         self._performer.tools.allow(left)  # one budget for all threads, and for the whole run
-        self.size = max(1, config.concurrency) if config.model.startswith(SERVED) else 1
-        local = writes and config.batch > 1 and self.size == 1 and not self._performer.tools.reads
-        if local and self._performer.tools.write_together(config.batch):
-            self.size = config.batch
+        self.size = at_once(config, writes)
+        local = self.size > 1 and not config.model.startswith(SERVED)
+        if local and not self._performer.tools.write_together(self.size):
+            self.size = 1
         self._watch = watch
         self._ended: queue.SimpleQueue[Future[Done | Stopped]] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(self.size, thread_name_prefix="evaluate")

@@ -37,11 +37,6 @@ class StudyTools:
         """The settings of a unit."""
         return self.config.stages(seed)
 
-    @property
-    def reads(self) -> bool:
-        """Whether the quoting reader answers instead of a language model."""
-        return self.config.model in ("auto", "reader")
-
     @cached_property
     def writer(self) -> Writer:
         """The model named, which must be able to write."""
@@ -52,7 +47,7 @@ class StudyTools:
     @cached_property
     def scorer(self) -> LanguageModel:
         """The model whose probabilities are asked for: the one named, the embedded one for the quoting reader."""
-        model = load_writer(EMBEDDED if self.reads else self.config.model, self.config.dtype)
+        model = load_writer(EMBEDDED if self.config.reads else self.config.model, self.config.dtype)
         require(model, "score")
         return model  # type: ignore[return-value]
 
@@ -116,7 +111,7 @@ class StudyTools:
     def write(self, seed: int, numbered: Sequence[Passage] = ()) -> Write:
         """Whoever answers, at a seed: the quoting reader or the writer (`numbered`: see `prompting`)."""
         settings = self.settings(seed)
-        if self.reads:
+        if self.config.reads:
             return quoting(self.embedder, settings.reader)
         return prompting(self.writer, settings.prompting, settings.decoding, numbered)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
-from components.analysis_run import about, is_banner, seconds_said
+from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import badge, explained_pieces, occluded, token_map_data
 from engine.analyses.faithfulness import agreement_table, report_by
@@ -23,6 +23,7 @@ from engine.answer.citations import annotate
 from engine.answer.write import Written
 from engine.cases.review import MarkDraft
 from engine.core.settings import Settings
+from engine.core.text import about
 from engine.core.values import Answer, Attribution, AuditRecord, Case, Stamp
 from engine.methods.attr_rag import attr_rag, scored_by, with_drops
 from engine.methods.faithfulness import agreement

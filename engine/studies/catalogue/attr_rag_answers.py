@@ -124,7 +124,7 @@ BASELINES = {f"{method}-{depth}": (method, depth) for method in METHODS for dept
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One question by one method: its answer against the reference and under the judge."""
-    with metered(None if tools.reads else tools.writer) as meter:
+    with metered(None if tools.config.reads else tools.writer) as meter:
         case, more = (_ours if unit.method == OURS else _baseline)(tools, unit, example, watch)
     text = without_markers(case.answer.text)
     scores = against_reference({unit.method: text}, example.references[0], tools.embedder)[unit.method]

@@ -47,7 +47,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     if not tools.config.options.get("answers", True):
         return Found(values=values, missing={"rouge_l": "The config does not ask for answers."})
     passages = [hit.passage for hit in hits]
-    with metered(None if tools.reads else tools.writer) as meter:
+    with metered(None if tools.config.reads else tools.writer) as meter:
         written = tools.write(unit.seed)(example.question, passages, watch)
     missing = {} if example.references else {"rouge_l": "The example has no reference answer."}
     if example.references:

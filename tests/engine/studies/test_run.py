@@ -4,13 +4,16 @@ import signal
 import subprocess
 import sys
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import BudgetSpent, Cancelled, InputError
 from engine.studies.config import parse_config
 from engine.studies.evaluate import evaluate, opened
+from engine.studies.library import ahead, evaluations
 from engine.studies.plan import plan
-from engine.studies.pools import Done, Lost, Processes, Stopped
+from engine.studies.pools import Done, Lost, Processes, Stopped, at_once
 from engine.studies.run import Control, Journal, Run
 from engine.studies.values import Failure, Row
 
@@ -221,3 +224,25 @@ def test_a_damaged_line_is_named(tmp_path):
     journal.path.write_bytes(b'{"unit": 3}\n')
     with pytest.raises(InputError, match="Line 1"):
         journal.rows()
+
+
+def test_the_time_ahead_is_the_pace_of_the_run_most_like_the_plan(sample_home, retrieval, monkeypatch):
+    for name, seconds in (("first", 3.0), ("other-data", 50.0)):
+        folder = evaluations() / name
+        rows = evaluate(retrieval(2), folder).rows
+        text = (folder / "config.toml").read_text()
+        lines = [msgspec.json.encode(replace(row, cost=replace(row.cost, seconds=seconds))) + b"\n" for row in rows]
+        (folder / "units.jsonl").write_bytes(b"".join(lines))
+        if name == "other-data":
+            (folder / "config.toml").write_text(text.replace('mode = "bm25"', 'mode = "dense"'))
+    assert ahead(plan(parse_config(retrieval(4)))) == "About 40 s with one worker, at the pace of first."  # 12 units
+    dense = retrieval(1).replace('mode = "bm25"', 'mode = "hybrid"')
+    assert "(other data or settings)" in ahead(plan(parse_config(dense)))
+    assert ahead(plan(parse_config(retrieval(1).replace('"reader"', '"embedded"')))) == ""
+
+
+def test_units_that_write_go_by_the_batch_and_those_that_do_not_one_by_one():
+    config = parse_config('study = "are"\ndata = "x"\nmodel = "embedded"\nbatch = 8\nconcurrency = 4')
+    assert [at_once(config, writes) for writes in (True, False)] == [8, 1]
+    assert at_once(replace(config, model="auto"), writes=True) == 1
+    assert at_once(replace(config, model="openai:some"), writes=False) == 4
