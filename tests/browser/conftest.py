@@ -53,12 +53,13 @@ class App:
     def _await(self) -> None:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
-            assert self.process.poll() is None, self.log.read_text()
             try:
                 urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=2).close()
                 return
             except OSError:
-                self.process.poll()
+                with contextlib.suppress(subprocess.TimeoutExpired):  # leaves the processor to the app that starts
+                    self.process.wait(0.2)
+                assert self.process.returncode is None, self.log.read_text()
         raise AssertionError(f"the app did not come up: {self.log.read_text()}")
 
     def stop(self) -> None:
