@@ -5,8 +5,8 @@
 
 Every run is an ordinary folder of `evaluate`; a second call resumes it. Units run question by question, so an
 interrupted run is a sample of its questions with all methods. `RUNS` lists the runs in the order in which they start;
-a free slot takes the next one. `prepare` makes the sample corpora and those of the public sets, the summaries to check,
-HotpotQA with four short paragraphs per question, and models from a folder of GGUF files.
+a free slot takes the next one. `prepare` makes the sample corpora and those of the public sets, the summaries and
+claims to check, HotpotQA with four short paragraphs per question, and models from a folder of GGUF files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,7 @@ def steps(name: str, model: str, n: int, tokens: int, methods: tuple[str, ...] =
 
 
 def are(name: str, data: str, model: str, n: int, roles: list[str], methods: list[str], study: str = "are") -> Planned:
-    """Drafts with planted errors, or summaries that a model wrote."""
+    """Drafts with planted errors, summaries that a model wrote, or claims of people."""
     config = {
         "methods": methods,
         "settings": {"verification": {"evidence_from": "case"}},
@@ -108,8 +108,14 @@ def are(name: str, data: str, model: str, n: int, roles: list[str], methods: lis
     return Planned(f"{name}", study, data, model, n, config)
 
 
+def are_claims(label: str) -> Planned:
+    """Claims of people about COVID-19 that their source's label says this of."""
+    planned = are(f"are-claims-{label.partition('_')[0]}", CLAIMS, SMALL, 100, [], ["are", "drqa"])
+    return replace(planned, config={**planned.config, "where": {"label": label}})
+
+
 HOTPOT, SUMMARIES, DRAFTS = "hotpotqa_100/qa.jsonl", "summaries/qa.jsonl", "bank-investigation-drafts"
-HOTPOT_SHORT = "hotpotqa_short/qa.jsonl"
+HOTPOT_SHORT, CLAIMS = "hotpotqa_short/qa.jsonl", "claims/qa.jsonl"
 LONG = "bench-chemistry-long"
 ASKED = ("clapnq", "xquad_en", "nq_gold_passage")  # questions of one page each, searched among all pages of their set
 RUNS = (
@@ -137,6 +143,7 @@ RUNS = (
     chunks("reader", READER, 0, 128),
     attr_rag_at_ten("ten-small", SMALL, 96),
     are("are-summaries", SUMMARIES, SMALL, 100, [], ["are", "drqa", "efec-style"]),
+    *map(are_claims, ("supportive", "editing_required", "irrelevant")),
     are("are-editor", DRAFTS, CAPABLE, 0, ["editor"], ["are"]),
     are("are-judge", DRAFTS, CAPABLE, 0, ["judge"], ["are"]),
     are("are-decomposer", DRAFTS, CAPABLE, 0, ["decomposer"], ["are"]),
@@ -205,6 +212,11 @@ def prepare(data: Path, weights: Path | None) -> None:
         (data / SUMMARIES).write_text(
             "".join(map(summary_line, (data / "qags" / "localise.jsonl").open(encoding="utf-8")))
         )
+    if (data / "healthver" / "verify.jsonl").is_file():
+        (data / CLAIMS).parent.mkdir(exist_ok=True)
+        (data / CLAIMS).write_text(
+            "".join(map(claim_line, (data / "healthver" / "verify.jsonl").open(encoding="utf-8")))
+        )
     if (data / HOTPOT).is_file():
         (data / HOTPOT_SHORT).parent.mkdir(exist_ok=True)
         records = map(json.loads, (data / HOTPOT).open(encoding="utf-8"))
@@ -231,6 +243,18 @@ def summary_line(line: str) -> str:
     answer = " ".join(sentence["text"] for sentence in given["sentences"])
     asked = {"id": given["id"], "question": "What does the article say, in short?", "passages": [given["source"]]}
     return json.dumps(asked | {"answer": answer, "model": "summariser"}, ensure_ascii=False) + "\n"
+
+
+def claim_line(line: str) -> str:
+    """A claim with its passage of a paper and the label (HealthVer), as a line of our own layout."""
+    given = json.loads(line)
+    asked = {
+        "id": given["id"],
+        "question": given["question"],
+        "passages": [given["evidence"]],
+        "answer": given["claim"],
+    }
+    return json.dumps(asked | {"about": {"label": given["label"]}}, ensure_ascii=False) + "\n"
 
 
 def question_line(record: dict[str, Any], corpus: str) -> str:
