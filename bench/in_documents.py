@@ -61,7 +61,7 @@ class Asked:
 def asked(folder: Path, count: int) -> Iterator[Asked]:
     """`count` questions of a set, drawn with a fixed seed."""
     embedder = load_embedder()
-    reranker = load_reranker(embedder=embedder)
+    reranker = load_reranker()
     collection = Collection.create(folder.name, embedder)
     collection.ingest([folder / "corpus.jsonl"])
     for place, row in enumerate(Random(1).sample(read(folder, "qa.jsonl"), count)):

@@ -82,7 +82,7 @@ def ingest_ratio(folder: Path, repeats: int = 2) -> None:
 def readings(collection: Collection, questions: Sequence[str]) -> list[tuple[Reading, tuple[Passage, ...]]]:
     """The reader's reading of each question as `ask` makes it."""
     embedder = collection.embedder
-    reranker = load_reranker(embedder=embedder)
+    reranker = load_reranker()
     found = []
     for question in questions:
         passages = find_context(question, collection, reranker, Retrieval()).passages

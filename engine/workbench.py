@@ -261,7 +261,7 @@ class Workbench:
 
     def scored(self, case: Case, scorer: str, watch: Watch | None = None) -> Case:
         """The case with occlusion by this model, computed where it is not there; nothing is kept."""
-        if any(analysis.id == f"{OCCLUSION}:{self.tools.scorer(scorer).name}" for analysis in case.analyses):
+        if case.analysis(f"{OCCLUSION}:{self.tools.scorer(scorer).name}"):
             return case
         context = dataclasses.replace(self.context(watch), pool=())
         return self.examine(case, OCCLUSION, OcclusionOptions(model=scorer), context)

@@ -327,7 +327,7 @@ def _writer(
 
 def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
     """The case's Attr-RAG run, which `ask` made, with the teacher-forced drop of each set."""
-    stored = next((analysis for analysis in case.analyses if analysis.id == ATTR_RAG), None)
+    stored = case.analysis(ATTR_RAG)
     if stored is None:
         raise AttributionError("This case has no Attr-RAG run. Ask with the method Attr-RAG first.")
     scorer = context.tools.scorer(options.model)

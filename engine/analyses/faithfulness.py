@@ -122,7 +122,7 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
 
 def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
     """Rows that a run sends through the model, at most: without what the case's report has already."""
-    stored, known = _stored(case, options.model), None
+    stored, known = case.analysis(f"{FAITHFULNESS}:{options.model}"), None
     asked = inputs_hash(case.question, case.passages, case.answer.text), _decisive(settings)
     if stored is not None and (stored.stamp.inputs, _decisive(settings_of(stored.stamp))) == asked:
         known = _to_add_to(FaithfulnessReport.from_dict(stored.result), options.methods, settings)
@@ -135,14 +135,10 @@ def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
 
 def report_by(case: Case, model: str, settings: Settings) -> FaithfulnessReport | None:
     """The case's report by that model, if its rankings were computed with these settings."""
-    stored = _stored(case, model)
+    stored = case.analysis(f"{FAITHFULNESS}:{model}")
     if stored is None or ranked_with(settings_of(stored.stamp)) != ranked_with(settings):
         return None
     return FaithfulnessReport.from_dict(stored.result)
-
-
-def _stored(case: Case, model: str) -> Analysis | None:
-    return next((analysis for analysis in case.analyses if analysis.id == f"{FAITHFULNESS}:{model}"), None)
 
 
 def ranked_with(given: Settings, others: Settings = Settings()) -> Settings:
@@ -159,7 +155,7 @@ def _decisive(settings: Settings) -> Settings:
 
 def _known(case: Case, stamp: Stamp) -> FaithfulnessReport | None:
     """The case's report, where the same model measured it with the same settings on the same inputs."""
-    stored = _stored(case, stamp.model)
+    stored = case.analysis(f"{FAITHFULNESS}:{stamp.model}")
     if stored is None or _decisive(settings_of(stored.stamp)) != _decisive(settings_of(stamp)):
         return None
     same = all(getattr(stored.stamp, one) == getattr(stamp, one) for one in ("inputs", "revision", "dtype", "template"))

@@ -97,7 +97,7 @@ def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) ->
     prompt, answer, _ = subject(case, model, context.settings)
     chosen = options.passages
     if not chosen:
-        stored = next((a for a in case.analyses if a.id == f"{OCCLUSION}:{model.name}"), None)
+        stored = case.analysis(f"{OCCLUSION}:{model.name}")
         chosen = top_passages(
             Attribution.from_dict(stored.result)
             if stored

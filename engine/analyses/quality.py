@@ -16,6 +16,7 @@ from engine.analyses.case_verdict import case_verdict
 from engine.cases.query import CaseRow
 from engine.cases.review import Review, review_of
 from engine.cases.store import CaseStore
+from engine.core.statistics import mean_or_none
 from engine.core.values import Case, Value, decoded
 
 Group = Literal["writer", "method"]
@@ -125,16 +126,12 @@ def leaderboard(rows: Sequence[CaseRow], found: Mapping[str, Quality], group: Gr
 def _standing(cases: Sequence[Quality]) -> Standing:
     return Standing(
         cases=len(cases),
-        facts_supported=_mean([case.facts_supported / case.facts for case in cases if case.facts]),
-        facts_unsettled=_mean([case.facts_unsettled / case.facts for case in cases if case.facts]),
+        facts_supported=mean_or_none([case.facts_supported / case.facts for case in cases if case.facts]),
+        facts_unsettled=mean_or_none([case.facts_unsettled / case.facts for case in cases if case.facts]),
         edits=sum(case.edits for case in cases) / len(cases),
-        citation_precision=_mean([p for case in cases if (p := case.citation_precision) is not None]),
+        citation_precision=mean_or_none([p for case in cases if (p := case.citation_precision) is not None]),
         conclusions=dict(Counter(case.conclusion for case in cases if case.conclusion)),
     )
-
-
-def _mean(shares: Sequence[float]) -> float | None:
-    return sum(shares) / len(shares) if shares else None
 
 
 def method_used(case: Case) -> str:

@@ -167,8 +167,13 @@ def _run(case: Case, asked: MapRows, context: RunContext) -> Iterator[Analysis]:
 
 def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
     """The map that the case holds, where it was computed with the same settings on the same inputs."""
-    stored = next((analysis for analysis in case.analyses if analysis.id == identity and analysis.result), None)
-    if stored is None or stored.stamp.inputs != stamp.inputs or _settings(stored.stamp) != _settings(stamp):
+    stored = case.analysis(identity)
+    if (
+        stored is None
+        or not stored.result
+        or stored.stamp.inputs != stamp.inputs
+        or _settings(stored.stamp) != _settings(stamp)
+    ):
         return None
     return TokenMap.from_dict(stored.result)
 

@@ -25,7 +25,7 @@ from engine.commands.shared import (
     with_workbench,
 )
 from engine.core.errors import InputError, RecordError
-from engine.core.statistics import interval_or_none
+from engine.core.statistics import interval_or_none, mean_or_none
 from engine.core.values import Attribution, AuditRecord, Case, Passage, Value
 from engine.methods import both_ways, hierarchy, registry
 from engine.methods.faithfulness import Curves
@@ -173,9 +173,9 @@ def _summaries(found: dict[str, list[float]]) -> Record:
 
 def _summary(values: list[float]) -> Record:
     """Mean ABPC; an interval only from enough cases on (docs/methods/faithfulness.md)."""
-    mean, interval = sum(values) / len(values) if values else None, interval_or_none(values)
+    interval = interval_or_none(values)
     ends = [interval.low, interval.high] if interval else None
-    return {"n": len(values), "unit": "case", "abpc": mean, "interval": ends}
+    return {"n": len(values), "unit": "case", "abpc": mean_or_none(values), "interval": ends}
 
 
 @click.command("analyse")

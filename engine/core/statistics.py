@@ -52,6 +52,11 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(float(array.mean()), deviation, float(array.min()), float(array.max()))
 
 
+def mean_or_none(values: Sequence[float]) -> float | None:
+    """The mean, of marks the share that is true; None without any."""
+    return sum(values) / len(values) if values else None
+
+
 def interval_or_none(values: Sequence[float]) -> Interval | None:
     """Percentile bootstrap of the mean of independent cases; None under `FEWEST` of them: show the points instead."""
     return bootstrap_of_means([values], lambda means: means) if len(values) >= FEWEST else None
@@ -144,8 +149,7 @@ def rank_correlation_interval(rho: float | None, n: int) -> tuple[float, float] 
 
 def sign_agreement(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Share of positions where both are not 0 and their signs agree, of those where both are not 0."""
-    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
-    return sum((a > 0) == (b > 0) for a, b in pairs) / len(pairs) if pairs else None
+    return mean_or_none([(a > 0) == (b > 0) for a, b in zip(first, second, strict=True) if a and b])
 
 
 # Comparisons of two methods on the same questions

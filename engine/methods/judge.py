@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from engine.core.progress import Watch
-from engine.core.statistics import binomial_test, interval_or_none
+from engine.core.statistics import binomial_test, interval_or_none, mean_or_none
 from engine.core.values import Prompt, Value
 from engine.models.closed import GREEDY, By, Choice, can_score, choose, choose_each
 from engine.models.protocols import Writer, require
@@ -227,7 +227,7 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
         disagreed=counts["disagreed"],
         unparsed=counts["unparsed"],
         win_share=counts["x"] / decided if decided else None,
-        mean=sum(values) / len(values) if values else None,
+        mean=mean_or_none(values),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         p=binomial_test(counts["x"], decided),
@@ -241,8 +241,8 @@ def first_share(orders: Iterable[Sequence[Vote | None]]) -> float | None:
     >>> first_share([("x", "y"), ("x", "x"), ("tie", None)]), first_share([("tie", "tie")])
     (0.75, None)
     """
-    votes = [v == first for pair in orders for v, first in zip(pair, ("x", "y"), strict=True) if v in ("x", "y")]
-    return sum(votes) / len(votes) if votes else None
+    firsts = ((vote, first) for pair in orders for vote, first in zip(pair, ("x", "y"), strict=True))
+    return mean_or_none([vote == first for vote, first in firsts if vote in ("x", "y")])
 
 
 def judge_warning(judge: str, writers: Sequence[str]) -> str:

@@ -267,7 +267,7 @@ def occluding(
     placebos: Sequence[str] = (),
     alone: bool = False,
     floors: bool = True,
-    settings: Occlusion | None = None,
+    settings: Occlusion = Occlusion(),
     watch: Watch | None = None,
     method: str = "occlusion",
 ) -> Iterator[Attribution]:
@@ -280,8 +280,7 @@ def occluding(
     last value lacks floors and the sources not scored yet.
     """
     require(model, "score")
-    start, settings = time.perf_counter(), settings or Occlusion()
-    counted = settings.count_citation_markers
+    start, counted = time.perf_counter(), settings.count_citation_markers
     asked = ask(model.encode(prompt), answer, spans, sources, removed, count_citation_markers=counted)
     with count_forwards(model) as count:
 

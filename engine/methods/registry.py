@@ -125,9 +125,9 @@ def unregister(name: str) -> None:
         _registered.pop(name, None)
 
 
-def methods(settings: Settings | None = None) -> tuple[Method, ...]:
+def methods(settings: Settings = Settings()) -> tuple[Method, ...]:
     """All methods: the built-in ones as they are set, those of installed packages, those of this process."""
-    return (*built_in(settings or Settings()), *_installed(), *_registered.values())
+    return (*built_in(settings), *_installed(), *_registered.values())
 
 
 @cache
@@ -136,7 +136,7 @@ def _installed() -> tuple[Method, ...]:
     return tuple(entry.load() for entry in entry_points(group=GROUP))
 
 
-def method(name: str, settings: Settings | None = None) -> Method:
+def method(name: str, settings: Settings = Settings()) -> Method:
     """The method named `name` as it is set; `InputError` listing the names there are."""
     found = {known.name: known for known in methods(settings)}
     if name not in found:

@@ -28,6 +28,7 @@ from engine.core.metrics import (
 )
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Thresholds
+from engine.core.statistics import mean_or_none
 from engine.core.text import content_words, words
 from engine.core.values import Answer, Case, Passage, Prompt, Value, sha256
 from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
@@ -71,7 +72,7 @@ def overlap_words(answer: str, passages: Sequence[Passage]) -> tuple[Word, ...]:
 
 def s3(words: Sequence[Word]) -> float | None:
     """Share of the words that were found, in [0, 1]; None for an answer without content words."""
-    return sum(word.found for word in words) / len(words) if words else None
+    return mean_or_none([word.found for word in words])
 
 
 def overlap_history(cases: Iterable[Case], model: str) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from typing import Literal
 from engine.core.files import EMBEDDED, home, read_json
 from engine.core.values import Value
 
-READER, NONE = "reader", ""  # `NONE`: no model judges unless one is named
+READER = "reader"
 FILE = "models.json"
 Role = Literal["writes", "scores", "judges"]
 DType = Literal["auto", "float32", "bfloat16"]  # auto: float32 on a processor whose memory holds it
@@ -22,7 +22,7 @@ class Defaults(Value, frozen=True, forbid_unknown_fields=False):
 
     writes: str = READER
     scores: str = EMBEDDED
-    judges: str = NONE
+    judges: str = ""  # no model judges unless one is named
     dtype: DType = "auto"
 
 

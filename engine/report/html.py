@@ -25,16 +25,10 @@ STEPS = 5  # steps of colour on either side of zero
 
 def to_html(document: b.ReportDocument) -> str:
     """The whole file."""
-    style = stylesheet()
+    style = (ASSETS / "report" / "report.css").read_text(encoding="utf-8")
     hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
     return _environment().get_template("report.html").render(document=document, policy=policy, style=Markup(style))
-
-
-@cache
-def stylesheet() -> str:
-    """The report's style sheet."""
-    return (ASSETS / "report" / "report.css").read_text(encoding="utf-8")
 
 
 def fragment(blocks: Iterable[b.Block], current: Collection[str] = ()) -> str:

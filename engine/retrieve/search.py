@@ -62,19 +62,16 @@ LONGEST_QUERY = 20_000  # characters
 LEXICAL = 0.2  # weight of BM25 in the hybrid; see above
 
 
-def search(collection: Collection, question: str, retrieval: Retrieval | None = None) -> list[Hit]:
-    """The best `retrieval.k` passages, best first; k is clipped to the size of the collection.
+def search(collection: Collection, question: str, how: Retrieval = Retrieval()) -> list[Hit]:
+    """The best `how.k` passages, best first; k is clipped to the size of the collection.
 
     `parts` holds "dense" (cosine, -1 to 1) and "bm25" (0 and up) where they were computed.
     """
-    return search_many(collection, [question], retrieval)[0]
+    return search_many(collection, [question], how)[0]
 
 
-def search_many(
-    collection: Collection, questions: Sequence[str], retrieval: Retrieval | None = None
-) -> list[list[Hit]]:
+def search_many(collection: Collection, questions: Sequence[str], how: Retrieval = Retrieval()) -> list[list[Hit]]:
     """`search` for each question; the questions are embedded in one batch."""
-    how = retrieval or Retrieval()
     for question in questions:
         check_query(question)
     snapshot = collection.snapshot()

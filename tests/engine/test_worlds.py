@@ -44,7 +44,7 @@ def primer(worlds) -> World:
     return worlds["science-primer"]
 
 
-def cut(world: World, chunking: Chunking | None = None) -> list[Passage]:
+def cut(world: World, chunking: Chunking = Chunking()) -> list[Passage]:
     return [passage for document in world.documents.values() for passage in passages(document, chunking)]
 
 

@@ -32,7 +32,7 @@ def scribe(monkeypatch, tmp_path):
     """A data folder with the example case, an empty corpus, and a model called scribe that is listed, never loaded."""
     monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "models"))
     model_folder(tmp_path / "models" / "scribe")
-    model_folder(registry.target_folder())
+    model_folder(registry.ENTRY.folder)
     cache.workbench.clear()
     take_in(cache.workbench().cases)
     Collection.create("notes", embedder=SimpleNamespace(name="none", dimensions=1))

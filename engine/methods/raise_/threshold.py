@@ -13,16 +13,15 @@ from collections.abc import Callable, Collection as Ids, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from engine.core.errors import RecordError
-from engine.core.files import home, replace_file
+from engine.core.files import home, read_json, save_json
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Document, Hit, Passage, Value, decoded
 from engine.corpus.collection import Collection
-from engine.corpus.store import Snapshot, storage
+from engine.corpus.store import Snapshot
 from engine.corpus.worlds import World, WorldQuestion, load_world
 from engine.methods.raise_.steps import search_prompt
 from engine.methods.raise_.values import Solution, SubQuestion, similarity
@@ -195,20 +194,17 @@ def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage
 
 def calibrations() -> dict[str, Threshold]:
     """The user's calibrations, by embedder (the last one) and by embedder and corpus."""
-    try:
-        return decoded(_file().read_bytes(), dict[str, Threshold])
-    except FileNotFoundError:
-        return {}
-    except msgspec.MsgspecError as error:
-        raise RecordError(f"{_file()} is damaged ({error}). Delete it and calibrate again.") from error
+    so = ". Delete it and calibrate again."
+    found, problem = read_json(_file(), dict[str, Threshold], {}, "The thresholds", so)
+    if problem:
+        raise RecordError(problem)
+    return found
 
 
 def keep(threshold: Threshold) -> None:
     """Make it the T of its corpus, and of its embedder where a corpus has none; the file is replaced whole."""
     own = {threshold.embedder: threshold, _key(threshold.embedder, threshold.corpus): threshold}
-    known = {**calibrations(), **own}
-    with storage("the thresholds"):
-        replace_file(_file(), msgspec.json.encode(known))
+    save_json(_file(), {**calibrations(), **own}, "The thresholds")
 
 
 def _key(embedder: str, corpus: str) -> str:

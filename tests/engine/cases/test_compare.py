@@ -83,7 +83,7 @@ def test_verdicts_that_changed_are_listed_with_the_reviewers_own():
     left, right = full_case(analyses=facts("supportive")), full_case(analyses=facts("irrelevant"))
     draft = MarkDraft(kind="override", author="Ada", target="fact:1", value="supportive", reason="It says so.")
     review = review_of((append(right, (), draft, "2026-11-20T10:00:00+00:00"),))
-    found = compare_cases(left, right, None, review).verdicts
+    found = compare_cases(left, right, right_review=review).verdicts
     assert [(d.name, d.left, d.right) for d in found] == [
         ("The sky is blue.", "borne out", "not found"),
         ("review of fact 1", "no verdict", "supportive"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import pytest
 import torch
+from msgspec.structs import replace
 
 from engine.core.errors import ModelNotFound
+from engine.core.files import sha256_of
 from engine.models import registry
 from engine.models.catalogue import is_complete
 from engine.models.loading import estimate
@@ -23,10 +23,10 @@ def packaged(monkeypatch, tmp_path):
     folder = tmp_path / "site" / "tiny_package"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise SystemExit('the package was imported')")
-    file = write_gguf(folder / registry.FILE)
+    file = write_gguf(folder / registry.ENTRY.file)
     monkeypatch.syspath_prepend(str(folder.parent))
     monkeypatch.setattr(registry, "PACKAGE", "tiny_package")
-    monkeypatch.setattr(registry, "SHA256", hashlib.sha256(file.read_bytes()).hexdigest())
+    monkeypatch.setattr(registry, "ENTRY", replace(registry.ENTRY, sha256=sha256_of(file)))
     monkeypatch.setattr(registry, "ADAPTER", tmp_path / "adapter")
     monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "models"))
     forget_models()

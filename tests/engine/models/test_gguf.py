@@ -144,11 +144,11 @@ def test_a_file_without_one_of_its_weights_is_not_filled_with_random_ones(tmp_pa
 
 def test_too_little_disk_or_memory_is_told_before_anything_is_written(tmp_path, monkeypatch):
     path, folder = write_gguf(tmp_path / "t.gguf"), tmp_path / "models" / "t"
-    monkeypatch.setattr("engine.models.gguf.free_memory", lambda _: 1000)
+    monkeypatch.setattr("engine.models.memory.free_memory", lambda _: 1000)
     with pytest.raises(ModelError, match=r"needs 0\.3 GB of memory; 0\.0 GB are free"):
         convert(path, folder)
-    monkeypatch.setattr("engine.models.gguf.free_disk", lambda _: 1000)
-    with pytest.raises(StorageError, match=r"writes 0\.1 GB .* where 0\.0 GB are free"):
+    monkeypatch.setattr("engine.models.memory.free_disk", lambda _: 1000)
+    with pytest.raises(StorageError, match=r"needs 0\.1 GB in .*; 0\.0 GB are free"):
         convert(path, folder)
     assert not folder.exists()
 

@@ -161,11 +161,11 @@ def test_a_wheel_that_is_no_zip_after_all_is_told(listed, fields):
 
 def test_too_little_disk_or_memory_is_told_with_numbers(listed, fields, monkeypatch):
     entry = listed(fields | {"disk": 3_000_000_000, "memory": 10_000_000_000})
-    monkeypatch.setattr("engine.models.install.free_memory", lambda _: 2 * 10**9)
+    monkeypatch.setattr("engine.models.memory.free_memory", lambda _: 2 * 10**9)
     with pytest.raises(ModelError, match=r"needs 10\.0 GB of memory; 2\.0 GB are free"):
         install(entry)
-    monkeypatch.setattr("engine.models.install.free_disk", lambda _: 10**9)
-    with pytest.raises(StorageError, match=r"needs 3\.0 GB in .*3\.0 GB stay; 1\.0 GB are free"):
+    monkeypatch.setattr("engine.models.memory.free_disk", lambda _: 10**9)
+    with pytest.raises(StorageError, match=r"needs 3\.0 GB in .*; 1\.0 GB are free"):
         install(entry)
     assert not list(downloads_of(entry).glob("*"))
 

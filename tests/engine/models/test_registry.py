@@ -62,7 +62,7 @@ def test_embedded_is_found_or_said_to_be_missing(tmp_path):
         load_writer("embedded")
     card = next(c for c in available_models() if c.name == "embedded")
     assert not card.can_score and card.note == "Not installed."
-    save(registry.target_folder())
+    save(registry.ENTRY.folder)
     assert next(c for c in available_models() if c.name == "embedded").can_gradients
 
 
