@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from engine.analyses.facts import MEASURES, exchange_blocks, record_of
+from engine.analyses.facts import MEASURES, FactsOptions, exchange_blocks, record_of, task_of
 from engine.analyses.kind import Kind, RunContext, analysis_by
 from engine.cases.blocks import Block, Facts, Fold, Notice, Text, changed_runs, cited, part, plain, table
 from engine.cases.review import Review
@@ -18,8 +18,7 @@ from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value
 from engine.methods.are.baselines import ASKS_NOTHING, Baseline, Entropy, ask_questions, entropies, run_baseline
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.edit import asked_edit, smallest_edit
-from engine.methods.are.evidence import Sources
-from engine.methods.are.tools import Task, load_tools
+from engine.methods.are.tools import Tools
 from engine.methods.are.values import Decomposition, Edit, Measures, Ruling
 from engine.methods.are.verdict import ask_verdict, judge
 from engine.models.defaults import AUTO
@@ -30,7 +29,7 @@ SAID = "a language model may have been asked; run it again instead"
 
 
 class ByVerifier(Value, frozen=True):
-    """Who decides: a name that `load_tools` takes."""
+    """Who decides: an entailment model, or `lm:MODEL`."""
 
     verifier: str = EMBEDDED
 
@@ -91,8 +90,12 @@ def _evidence(case: Case) -> str:
     return "\n".join(passage.text for passage in case.passages)
 
 
+def _judges(options: ByVerifier, context: RunContext) -> Tools:
+    return FactsOptions(verifier=options.verifier).load(context.tools)
+
+
 def _check(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Analysis]:
-    claim, evidence, tools, raw = case.answer.text, _evidence(case), load_tools(options.verifier), None
+    claim, evidence, tools, raw = case.answer.text, _evidence(case), _judges(options, context), None
     if tools.judge is None:
         (ruling,) = judge([(claim, evidence)], tools.verifier, context.watch)
     else:
@@ -104,7 +107,7 @@ def _check(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Ana
 
 
 def _edit(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Analysis]:
-    claim, evidence, tools, watch = case.answer.text, _evidence(case), load_tools(options.verifier), context.watch
+    claim, evidence, tools, watch = case.answer.text, _evidence(case), _judges(options, context), context.watch
     if tools.editor is None:
         found, by = smallest_edit(claim, evidence, tools.verifier, watch=watch), tools.verifier.name
     else:
@@ -127,10 +130,8 @@ def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[
     if not options.methods:
         raise InputError("No method was chosen. Choose at least one.")
     settings, runs = context.settings, list[Baseline]()
-    tools = load_tools(options.verifier, judge=options.judge)
-    collection = context.tools.collection_of(case)
-    sources = Sources(context.tools.embedder(DEFAULT), case.passages, collection, settings.retrieval.mode)
-    task = Task(case.question, case.answer.text, sources, tools, settings.verification)
+    task = task_of(case, FactsOptions(verifier=options.verifier, judge=options.judge), context)
+    tools = task.tools
     used = {
         "verification": settings.verification.to_dict(),
         "mode": settings.retrieval.mode,

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from engine.analyses.again import check_unchanged
 from engine.analyses.floors import Listening, embedding_floor
 from engine.analyses.kind import FACTS, Again, Kind, Loaders, Outcome, RunContext, analysis_by, less
@@ -32,7 +34,6 @@ from engine.cases.places import decisions, numbered, revision
 from engine.cases.review import Mark, Review
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
-from engine.core.progress import Watch
 from engine.core.settings import Settings, Verification
 from engine.core.text import counted
 from engine.core.values import Analysis, Case, Value
@@ -41,28 +42,14 @@ from engine.methods.are.are import check_answer, checking
 from engine.methods.are.backtrack import Decision
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
-from engine.methods.are.tools import LANGUAGE_MODEL, Task, Tools as Judges, load_tools
+from engine.methods.are.tools import Task, Tools as Judges
 from engine.methods.are.values import MEANING, AreRecord, Evidence, Exchange, FactRecord, Iteration, Placed, Report
 from engine.models.closed import listed
 from engine.models.embedder import DEFAULT
-from engine.models.protocols import Embedder
 from engine.prompts import templates_hash
 
+LANGUAGE_MODEL = "lm:"  # before the name of a language model in the verifier's place
 TEMPLATES = ("clauses", "facts", "verdict", "expand", "edit")
-
-
-def facts_of(
-    case: Case,
-    judges: Judges,
-    settings: Settings,
-    embedder: Embedder,
-    collection: Collection | None = None,
-    watch: Watch | None = None,
-) -> Iterator[Analysis]:
-    """ARE on the case's answer, as it grows."""
-    sources = Sources(embedder, case.passages, collection, settings.retrieval.mode)
-    for record in checking(Task(case.question, case.answer.text, sources, judges, settings.verification), watch):
-        yield analysis_of(case, record, settings)
 
 
 def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
@@ -350,17 +337,49 @@ def _collection(case: Case, settings: Verification, seen: Sequence[str], tools: 
 
 
 class FactsOptions(Value, frozen=True):
-    """The names of verifier, decomposer and second judge, as `load_tools` accepts them."""
+    """Who decides, by name: the verifier, and a language model in each role that is not empty or `rules`.
+
+    With `both` the judge's verdict is shown next to the verifier's, which decides; without it the judge decides and the
+    verifier only measures. The verifier `lm:MODEL` means the embedded one, and MODEL judges alone, edits and expands.
+    """
 
     verifier: str = EMBEDDED
     decomposer: str = RULES
     judge: str = ""
+    editor: str = ""
+    expander: str = ""
+    both: bool = True
+
+    @property
+    def spelled_out(self) -> FactsOptions:
+        """The same with every role of `lm:MODEL` named."""
+        if not self.verifier.startswith(LANGUAGE_MODEL):
+            return self
+        model = self.verifier.removeprefix(LANGUAGE_MODEL)
+        editor, expander = self.editor or model, self.expander or model
+        return replace(self, verifier=EMBEDDED, judge=model, editor=editor, expander=expander, both=False)
+
+    def load(self, tools: Loaders) -> Judges:
+        """Those who decide; raise `ModelNotFound` for a name that is not a model."""
+        asked = self.spelled_out
+        decomposer, judge, editor, expander = (
+            None if name in ("", RULES) else tools.writer(name)
+            for name in (asked.decomposer, asked.judge, asked.editor, asked.expander)
+        )
+        return Judges(tools.verifier(asked.verifier), decomposer, judge, editor, expander, asked.both)
+
+
+def task_of(case: Case, options: FactsOptions, context: RunContext) -> Task:
+    """The case's answer with its evidence and those who decide; the corpus is opened only where it is searched."""
+    settings, tools = context.settings, context.tools
+    collection = None if settings.verification.evidence_from == "case" else tools.collection_of(case)
+    sources = Sources(tools.embedder(DEFAULT), case.passages, collection, settings.retrieval.mode)
+    return Task(case.question, case.answer.text, sources, options.load(tools), settings.verification)
 
 
 def _run(case: Case, options: FactsOptions, context: RunContext) -> Iterator[Analysis]:
-    settings, tools = context.settings, context.tools
-    judges = load_tools(options.verifier, options.decomposer, options.judge)
-    return facts_of(case, judges, settings, tools.embedder(DEFAULT), tools.collection_of(case), context.watch)
+    for record in checking(task_of(case, options, context), context.watch):
+        yield analysis_of(case, record, context.settings)
 
 
 def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
@@ -378,9 +397,8 @@ def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
         checked = min(sum(min(chosen.keep, n) for n in offered) + chosen.anchored, sum(offered))
         rounds = len(clause.facts) * chosen.max_iterations
         facts, verdicts, read = facts + len(clause.facts), verdicts + rounds * checked, read + rounds * sum(offered)
-    ranks = f", {counted(read, 'sentence')} read to rank passages"
-    if options.verifier.startswith(LANGUAGE_MODEL):
-        ranks = ""
+    asked = options.spelled_out
+    ranks = "" if asked.judge and not asked.both else f", {counted(read, 'sentence')} read to rank passages"
     return f"{counted(facts, 'fact')}: at most {counted(verdicts, 'verdict')}{ranks}, and some more for edits"
 
 

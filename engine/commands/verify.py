@@ -44,9 +44,9 @@ from engine.core.values import AuditRecord, Case, GivenPassage, Value
 from engine.english.parser import absence
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
 from engine.methods.are.decompose import RULES
-from engine.methods.are.tools import LANGUAGE_MODEL, load_tools
 from engine.methods.are.values import AreRecord
-from engine.models.verifier import entails_by, load_entailment
+from engine.models.protocols import Entailment
+from engine.models.verifier import entails_by
 
 decomposer_option = click.option(
     "--model", "decomposer", default=RULES, show_default=True, help="rules, or the language model that splits."
@@ -87,7 +87,7 @@ def check(file: TextIO, verifier: str) -> None:
     """
     bench, options = workbench(), ByVerifier(verifier=verifier)
     context = bench.context(progress())
-    load_tools(verifier)  # a model that is none is told now
+    FactsOptions(verifier=verifier).load(bench.tools)  # a model that is none is told now
 
     def work(record: ClaimRecord) -> list[Record]:
         (found,) = CHECK.of(bench.examine(record.as_case(), CHECK.name, options, context))
@@ -128,12 +128,13 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
             scored.append(([fact.text for clause in found.clauses for fact in clause.facts], record.gold))
         return [{"id": record.id, "clauses": clauses, "made_by": found.made_by, "fallbacks": found.fallbacks}]
 
-    run_records(file, TextRecord, work, lambda: emit(_scores(scored)) if scored else None)
+    run_records(
+        file, TextRecord, work, lambda: emit(_scores(scored, bench.tools.verifier(EMBEDDED))) if scored else None
+    )
 
 
-def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]]) -> Record:
+def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]], verifier: Entailment) -> Record:
     """n_c and the mean d_correct of (facts, gold facts) pairs, as a summary."""
-    verifier = load_entailment(EMBEDDED)
     correct = [d_correct(mine, gold, entails_by(verifier)) for mine, gold in scored]
     counted = n_c([mine for mine, _ in scored], [gold for _, gold in scored])
     return {
@@ -151,7 +152,7 @@ def edit(file: TextIO, verifier: str) -> None:
     """
     bench, options = workbench(), ByVerifier(verifier=verifier)
     context = bench.context(progress())
-    load_tools(verifier)  # a model that is none is told now
+    FactsOptions(verifier=verifier).load(bench.tools)  # a model that is none is told now
 
     def work(record: ClaimRecord) -> list[Record]:
         found = EDIT.of(bench.examine(record.as_case(), EDIT.name, options, context))[-1].edit
@@ -218,10 +219,10 @@ def facts(
         bench.collection(corpus)  # one that is none is told now
     context = bench.context(progress())
     options = FactsOptions(verifier=verifier, decomposer=decomposer, judge=judge or "")
-    asks = judge or (verifier.removeprefix(LANGUAGE_MODEL) if verifier.startswith(LANGUAGE_MODEL) else "")
+    asks = options.spelled_out.judge
     if method not in (ARE, *offered(asks)):
         raise click.UsageError(NEEDS_MODEL.format(method))
-    load_tools(verifier, decomposer, judge or "")  # a model that is none is told now
+    options.load(bench.tools)  # a model that is none is told now
     peers = PeerOptions(methods=(method,), verifier=verifier, judge=judge or "")
 
     def work(record: AnswerRecord) -> list[Record]:

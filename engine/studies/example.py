@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from engine.answer.write import Written
 from engine.cases.importers import SpanLabel
 from engine.core.files import now
-from engine.core.values import Analysis, Case, Hit, Passage, Value, inputs_hash
+from engine.core.values import Case, Hit, Passage, Value, inputs_hash
 from engine.corpus.worlds import GoldSpan, overlaps
 
 
@@ -111,14 +111,7 @@ def lacks(example: Example, needs: Iterable[str]) -> tuple[str, ...]:
 CHARACTERS = 3.0  # of a token, on the low side: an estimate that is too high surprises nobody
 
 
-def case_of(
-    example: Example,
-    passages: Sequence[Passage],
-    written: Written,
-    *,
-    hits: Sequence[Hit] = (),
-    analyses: Iterable[Analysis] = (),
-) -> Case:
+def case_of(example: Example, passages: Sequence[Passage], written: Written, *, hits: Sequence[Hit] = ()) -> Case:
     """The example as a case with that answer; its id is given when it is written."""
     stamp = replace(written.stamp, inputs=inputs_hash(example.question, tuple(passages)))
     return Case(
@@ -132,7 +125,6 @@ def case_of(
         created=now(),
         hits=tuple(hits),
         prompt=written.prompt,
-        analyses=tuple(analyses),
         options=example.options,
     )
 

@@ -97,12 +97,12 @@ class StudyTools:
         """The verifier of citations and facts."""
         return load_entailment(self.config.verifier)
 
-    def context(self, settings: Settings, model: Writer, watch: Watch) -> RunContext:
-        """The resources of an analysis: `model` writes and scores under any name, all else is as the config says."""
+    def context(self, settings: Settings, watch: Watch, model: Writer | None = None) -> RunContext:
+        """The resources of an analysis, as the config says: every name means `model`, by default the writer."""
         loaders = Loaders(
             embedder=lambda name: self.embedder,
             reranker=lambda name: self.reranker,
-            writer=lambda name: model,
+            writer=lambda name: model or self.writer,
             collection=self.collection,
             verifier=lambda name: self.verifier,
         )

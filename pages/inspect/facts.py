@@ -30,7 +30,6 @@ from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.cases.blocks import Notice
 from engine.core.text import counted
 from engine.core.values import Case
-from engine.methods.are.tools import LANGUAGE_MODEL
 from engine.methods.are.values import AreRecord
 from engine.models.registry import source_of
 from engine.models.server import SERVED
@@ -52,7 +51,7 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
             begin(case, FACTS, options, name, settings=settings)
             st.rerun()
         served = source_of(asked.decomposer).startswith(SERVED)
-        may_send = asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) or served
+        may_send = options.spelled_out.judge or served
         st.caption(
             workbench().using(settings).cost(case, FACTS, options) + f"{'' if record is None else last_took(record)}."
             f"{'' if may_send else ' Nothing is sent anywhere.'}"

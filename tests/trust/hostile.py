@@ -10,15 +10,13 @@ from typing import Any
 
 import msgspec
 
-from engine.analyses.facts import facts_of
-from engine.analyses.kind import STEPS
+from engine.analyses.facts import KIND as FACTS, FactsOptions
+from engine.analyses.kind import STEPS, Loaders, RunContext, analyse
 from engine.analyses.registry import kind_named
 from engine.cases.review import MarkDraft
-from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import AuditRecord, Case, GivenPassage
 from engine.corpus.collection import Collection
-from engine.methods.are.tools import Tools
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedWriter
@@ -91,7 +89,9 @@ def _reasoned(bench: Workbench, case_id: str, scorer: Path) -> None:
     """Facts, refinement and steps by writers that reply with attacks."""
     writer = ScriptedWriter(lambda asked: f"{LINE} | {LINE}\n{LINE} | {LINE}", name=LINE)
     case, store = bench.cases.load(case_id), bench.cases
-    keep(store, case_id, last(facts_of(case, Tools(WordVerifier()), bench.settings, ScriptedEmbedder())))
+    tools = Loaders(embedder=lambda name: ScriptedEmbedder(), verifier=lambda name: WordVerifier())
+    settings = bench.settings.apply(["verification.evidence_from=case"])
+    analyse(store, case_id, FACTS, FactsOptions(), RunContext(settings, tools))
     wanted = ("A", "B", "C1", "C2", "D", "E", "v2a", "v2b", "v2c")
     loaded = HuggingFaceModel.load(scorer)
     refined(store, case_id, writer, bench.settings, variants=wanted, scorer=loaded)

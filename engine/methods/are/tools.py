@@ -1,7 +1,6 @@
-"""Who decides, by name: an entailment model, or `lm:MODEL` for a language model that judges, edits and expands.
+"""Who decides: the entailment model and the rules, or a language model in each of four roles.
 
-In ARE (sections 4.1.2 and 4.3) language models do all of it; the entailment model and the rules are ours. Left out: a
-model of its own for each part, which only a study's `options.by_model` can choose.
+In ARE (sections 4.1.2 and 4.3) language models do all of it; the entailment model and the rules are ours.
 """
 
 from __future__ import annotations
@@ -11,14 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.answer.citations import without_markers
-from engine.core.files import EMBEDDED
 from engine.core.progress import Watch
 from engine.core.settings import Verification
-from engine.methods.are.decompose import RULES
 from engine.methods.are.evidence import Sources
 from engine.models.protocols import Entailment, Floats, Judged, Writer
-from engine.models.registry import load_writer
-from engine.models.verifier import load_entailment
 
 
 class OfSentences:
@@ -92,24 +87,3 @@ class Task:
     def reader(self) -> Entailment:
         """The entailment model as it reads facts and clauses of the answer."""
         return of_sentences(self.tools.verifier, self.answer)
-
-
-LANGUAGE_MODEL = "lm:"
-
-
-def load_tools(verifier: str, decomposer: str = RULES, judge: str = "") -> Tools:
-    """The tools of those names; with `lm:MODEL` the measures stay with the embedded verifier.
-
-    `judge` names a language model whose verdicts stand beside the entailment model's, which go on deciding; it is
-    of no use beside `lm:MODEL`. Raise `ModelNotFound` for a name that is none.
-    """
-    writer = load_writer(verifier.removeprefix(LANGUAGE_MODEL)) if verifier.startswith(LANGUAGE_MODEL) else None
-    beside = load_writer(judge) if judge and writer is None else None
-    return Tools(
-        verifier=load_entailment(EMBEDDED if writer else verifier),
-        decomposer=None if decomposer == RULES else load_writer(decomposer),
-        judge=writer or beside,
-        editor=writer,
-        expander=writer,
-        both=beside is not None,
-    )

@@ -144,7 +144,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         written = tools.write(unit.seed)(example.question, example.passages, watch)
         case = case_of(example, example.passages, written)
         rankings = Rankings(model=scorer.name, methods=(*METHODS, *extra(tools.config)))
-        case = examine(case, KIND, rankings, tools.context(settings, scorer, watch))
+        case = examine(case, KIND, rankings, tools.context(settings, watch, scorer))
     (report,) = KIND.of(case)
     found = {curve.ranking: curve for curve in report.curves}
     values: dict[str, Any] = {

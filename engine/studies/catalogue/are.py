@@ -2,8 +2,8 @@
 
 One run is one data set and one model. Attr_p of ARE pairs evidence and clause, that of the others is unpaired (appendix
 E); Table 5 gives them the pairing. Before editing (Table 3) every method is measured on the answer as it was. The
-answer checked is the example's, else one written without passages. `options.by_model` names the parts that the language
-model takes over: decomposer, judge, editor, expander; without it rules and the verifier decide.
+answer checked is the example's, else one written without passages. `options.by_model` names the roles of the language
+model: decomposer, judge, editor, expander; without it rules and the verifier decide.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from engine.analyses.facts import analysis_of
+from engine.analyses.claims import PEERS, PeerOptions
+from engine.analyses.facts import KIND as FACTS, FactsOptions
+from engine.analyses.kind import Kind, examine
 from engine.answer.citations import annotate, style_of
 from engine.answer.write import Written
 from engine.core.files import package_versions
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.statistics import FEWEST, bootstrap_of_means
-from engine.core.values import Answer, Passage, Stamp
-from engine.methods.are.are import check_answer
-from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered, run_baseline
+from engine.core.values import Answer, Case, Stamp, Value
+from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
 from engine.methods.are.decompose import decompose
-from engine.methods.are.evidence import Sources
-from engine.methods.are.tools import Task, Tools as Deciders
 from engine.methods.are.values import Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.config import Config
@@ -47,31 +47,31 @@ COLUMNS = Column.row(
 )
 
 
-def given_answer(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Written, tuple[Passage, ...]]:
-    """The answer to be checked and its passages: the example's own, else one written without passages (section 5.1)."""
+def answered(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Case:
+    """The example with the answer to be checked: its own, else one written without its passages (section 5.1).
+
+    The case holds the passages in either case: they are the evidence, and the prompt says what the writer was given.
+    """
     if not example.answer:
-        return tools.write(unit.seed)(example.question, (), watch), ()
+        return case_of(example, example.passages, tools.write(unit.seed)(example.question, (), watch))
     answer = annotate(Answer(text=example.answer), len(example.passages), style_of(example.answer))
     stamp = Stamp(model=example.writer or example.source or "imported", versions=package_versions())
-    return Written(answer=answer, stamp=stamp), example.passages
+    return case_of(example, example.passages, Written(answer=answer, stamp=stamp))
 
 
-def sources_of(tools: StudyTools, example: Example, settings: Settings) -> Sources:
-    """Where evidence may come from; the corpus is opened only where `verification.evidence_from` wants it."""
-    wanted = example.corpus and settings.verification.evidence_from != "case"
-    collection = tools.collection(example.corpus) if wanted else None
-    return Sources(tools.embedder, example.passages, collection, settings.retrieval.mode)
+def examined(tools: StudyTools, case: Case, kind: Kind[Any], options: Value, settings: Settings, watch: Watch) -> Case:
+    """The case with the analysis; a corpus that is to be searched and is gone fails the unit."""
+    if case.corpus and settings.verification.evidence_from != "case":
+        tools.collection(case.corpus)
+    return examine(case, kind, options, tools.context(settings, watch))
 
 
 def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
     """ARE on the example's answer, with the whole record in the case."""
-    written, passages = given_answer(tools, unit, example, watch)
-    decomposer, judge, editor, expander = (tools.writer if role in _roles(tools) else None for role in ROLES)
-    deciders = Deciders(tools.verifier, decomposer, judge, editor, expander)
-    sources, text = sources_of(tools, example, settings), written.answer.text
-    record = check_answer(Task(example.question, text, sources, deciders, settings.verification), watch)
-    case = case_of(example, passages, written)
-    case = replace(case, analyses=(analysis_of(case, record, settings),))
+    by_model = dict.fromkeys(_roles(tools), tools.config.model)
+    options = FactsOptions(verifier=tools.config.verifier, both=False, **by_model)
+    case = examined(tools, answered(tools, unit, example, watch), FACTS, options, settings, watch)
+    (record,) = FACTS.of(case)
     unparsed = record.decomposition.fallbacks + sum(fact.outcome == "unparsed" for fact in record.facts)
     cost = Cost(forwards=None, tokens=None, seconds=record.seconds)
     assert record.report is not None, "a finished check has a report"
@@ -88,16 +88,16 @@ def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
 
 
 def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
-    """A baseline on the example's answer; the case holds the answer as it was, the values what became of it."""
-    written, passages = given_answer(tools, unit, example, watch)
-    writer = tools.writer if _roles(tools) else None
-    text, sources, name = written.answer.text, sources_of(tools, example, settings), unit.method
-    if name not in offered(writer):
+    """A baseline on the example's answer."""
+    case, name = answered(tools, unit, example, watch), unit.method
+    judge = tools.config.model if _roles(tools) else ""
+    if name not in offered(judge):
         why = f"{NEEDS_MODEL.format(name)} Set options.by_model."
-        return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
+        return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case)
     start = time.perf_counter()
-    deciders = Deciders(tools.verifier, judge=writer)
-    found = run_baseline(name, Task(example.question, text, sources, deciders, settings.verification), watch)
+    options = PeerOptions(verifier=tools.config.verifier, methods=(name,), judge=judge)
+    case = examined(tools, case, PEERS, options, settings, watch)
+    ((found,),) = (peers.runs for peers in PEERS.of(case))
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     assert found.before is not None
     missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}
@@ -109,7 +109,7 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
         "revised": found.revised,
         "evidence": [one.text for one in found.evidence],
     }
-    return Found(values=values, missing=missing, case=case_of(example, passages, written), cost=cost)
+    return Found(values=values, missing=missing, case=case, cost=cost)
 
 
 def _measures(measures: Measures, prefix: str = "") -> dict[str, float]:

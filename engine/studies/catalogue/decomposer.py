@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.core.files import now, package_versions
+from engine.analyses.claims import DECOMPOSITION, ByDecomposer
+from engine.analyses.kind import examine
 from engine.core.metrics import d_correct
 from engine.core.progress import Watch
-from engine.core.values import Analysis, Stamp, inputs_hash
-from engine.methods.are.decompose import decompose, plain
+from engine.methods.are.decompose import RULES, plain
 from engine.methods.refinement.costs import metered
 from engine.models.verifier import entails_by
-from engine.studies.catalogue.are import given_answer
+from engine.studies.catalogue.are import answered
 from engine.studies.config import Config
-from engine.studies.example import Example, case_of, tokens_of
+from engine.studies.example import Example, tokens_of
 from engine.studies.summary import by_method, figure, line, measure, table
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Column, Estimate, Found, Results, Row, Unit
 
-RULES, MODEL = "rules", "model"
+MODEL = "model"  # the method next to RULES
 COLUMNS = Column.row(
     "n_c, clauses (share of answers) ↑ | d_correct, clauses (share of clauses) ↑ | "
     "n_c, facts (share of answers) ↑ | d_correct, facts (share of facts) ↑"
@@ -33,9 +33,11 @@ VALUES = dict(zip(("clauses_n_c", "clauses_d_correct", "facts_n_c", "facts_d_cor
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One answer split and compared with its gold."""
-    writer = tools.writer if unit.method == MODEL else None
-    with metered(writer) as meter:
-        found = decompose(example.answer, writer, watch)
+    case, by_model = answered(tools, unit, example, watch), unit.method == MODEL
+    options = ByDecomposer(decomposer=tools.config.model if by_model else RULES)
+    with metered(tools.writer if by_model else None) as meter:
+        case = examine(case, DECOMPOSITION, options, tools.context(tools.settings(unit.seed), watch))
+    (found,) = DECOMPOSITION.of(case)
     mine = [plain(clause.text) for clause in found.clauses], [f.text for c in found.clauses for f in c.facts]
     gold = [plain(clause.text) for clause in example.clauses], [fact for c in example.clauses for fact in c.facts]
     values: dict[str, float | None] = {}
@@ -43,11 +45,6 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         values[f"{level}_n_c"] = float(len(predicted) == len(wanted)) if wanted else None
         values[f"{level}_d_correct"] = d_correct(predicted, wanted, entails_by(tools.verifier)) if wanted else None
     missing = {} if gold[1] else {"facts_n_c": "The gold has clauses but no facts."}
-    written, passages = given_answer(tools, unit, example, watch)
-    inputs = inputs_hash(example.question, passages, written.answer.text)
-    stamp = Stamp(model=found.made_by, inputs=inputs, versions=package_versions(), created=now())
-    analysis = Analysis(id="decomposition", kind="decomposition", stamp=stamp, result=found)
-    case = case_of(example, passages, written, analyses=(analysis,))
     return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
 
 

@@ -186,7 +186,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     settings, writer = tools.settings(unit.seed), tools.writer
     case = case_of(example, example.passages, Written(answer=Answer(text=""), stamp=Stamp(model=writer.name)))
     options = RefinementOptions(model=writer.name, variants=conditions(tools.config), gate="always")
-    case = examine(case, KIND, options, tools.context(settings, writer, watch))
+    case = examine(case, KIND, options, tools.context(settings, watch))
     (report,) = KIND.of(case)
     value = report.refinement
     golds = [spelling for thing in example.short_answers for spelling in thing]

@@ -168,7 +168,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     case = case_of(example, (), Written(answer=Answer(text="", finished=False), stamp=Stamp(model=model.name)))
     with metered(model) as meter:
         options = StepsOptions(method=method.name, model=model.name)
-        case = examine(case, KIND, options, tools.context(settings, model, watch))
+        case = examine(case, KIND, options, tools.context(settings, watch))
     (solution,) = KIND.of(case)
     gold = gold_in(example, collection.snapshot().passages)
     values = _values(example, solution, gold, bool(method.searches))

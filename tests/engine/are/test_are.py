@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from rapidfuzz.distance import Levenshtein
 
-from engine.analyses.facts import KIND, FactsOptions, facts_of, record_of
-from engine.core.progress import last
+from engine.analyses.facts import KIND, FactsOptions, record_of
+from engine.analyses.kind import Loaders, RunContext, examine, options_of
 from engine.core.settings import Settings, Verification
 from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.collection import Collection
@@ -41,6 +41,11 @@ def task(answer=ANSWER, texts=GIVEN, tools=None, settings=None):
     return Task(
         "What of the bridge?", answer, sources(texts), tools or Tools(WordVerifier()), settings or Verification()
     )
+
+
+def context(verifier, settings=None):
+    tools = Loaders(embedder=lambda name: ScriptedEmbedder(256), verifier=lambda name: verifier)
+    return RunContext(settings or Settings(), tools)
 
 
 def run(answer=ANSWER, texts=GIVEN, settings=None, tools=None, watch=None):
@@ -283,6 +288,18 @@ def test_the_report_pairs_each_clause_with_its_own_evidence_once():
     assert report.after.pres == pytest.approx(1 - 1 / len(ANSWER))
 
 
+def test_every_role_is_named_and_the_judge_decides_next_to_the_verifier_or_alone():
+    loaders = Loaders(writer=lambda name: ScriptedWriter([], name=name), verifier=lambda name: WordVerifier())
+    second = options_of(KIND, ["judge=j"]).load(loaders)
+    assert (second.judge.name, second.measured, second.editor) == ("j", True, None)
+    alone = options_of(KIND, ["judge=j", "editor=e", "expander=x", "decomposer=d", "both=false"]).load(loaders)
+    assert [one.name for one in (alone.judge, alone.editor, alone.expander, alone.decomposer)] == ["j", "e", "x", "d"]
+    assert not alone.measured
+    whole = FactsOptions(verifier="lm:m", judge="j", editor="rules")
+    assert whole.spelled_out == FactsOptions(judge="m", editor="rules", expander="m", both=False)
+    assert whole.load(loaders).editor is None
+
+
 def test_a_case_gets_an_analysis_that_reads_back():
     case = Case(
         id="c",
@@ -291,9 +308,8 @@ def test_a_case_gets_an_analysis_that_reads_back():
         answer=Answer(text=ANSWER),
         stamp=Stamp(model="m"),
     )
-    analysis = last(facts_of(case, Tools(WordVerifier()), Settings(), ScriptedEmbedder(256)))
-
-    record = record_of(replace(case, analyses=(analysis,)))
+    case = examine(case, KIND, FactsOptions(), context(WordVerifier()))
+    (analysis,), record = case.analyses, record_of(case)
     assert record.revised.startswith("The bridge opened in 1934")
     assert analysis.kind == "facts"
     assert analysis.stamp.inputs
@@ -351,8 +367,7 @@ def test_the_cost_said_before_a_check_covers_what_it_takes(rounds):
     said = KIND.cost(given, FactsOptions(), settings)
     checked, read = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) (?:verdict|sentence)", said))
     verifier = Counting()
-    record = last(facts_of(given, Tools(verifier), settings, ScriptedEmbedder(256)))
-    found = AreRecord.from_dict(record.result) if isinstance(record.result, dict) else record.result
+    found = record_of(examine(given, KIND, FactsOptions(), context(verifier, settings)))
     ran = sum(len(done.checks) for fact in found.facts for done in fact.iterations)
     ranked = sum(len(done.considered) for fact in found.facts for done in fact.iterations)
     assert (checked, read) == (2 * rounds * 4, 2 * rounds * 10)

@@ -5,8 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from engine.commands import main, verify
-from engine.methods.are import tools
+from engine import workbench
+from engine.analyses.kind import Loaders
+from engine.commands import main
 from engine.models.scripted import ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
 from tests.engine.are.test_baselines import asked_of
@@ -14,8 +15,13 @@ from tests.engine.are.test_baselines import asked_of
 
 @pytest.fixture(autouse=True)
 def words(monkeypatch):
-    for module in (verify, tools):
-        monkeypatch.setattr(module, "load_entailment", lambda name: WordVerifier())
+    models(monkeypatch)
+
+
+def models(monkeypatch, writer=None):
+    """Whatever is named, the word table is the verifier and `writer` the language model."""
+    tools = Loaders(verifier=lambda name: WordVerifier(), writer=lambda name: writer)
+    monkeypatch.setattr(workbench, "Loaders", lambda: tools)
 
 
 def lines(command, records, *options):
@@ -64,7 +70,7 @@ def test_a_language_model_rules_and_edits_by_its_replies(monkeypatch):
     record = {"id": "a", "claim": "It cost 5 euros.", "evidence": "It cost 6 euros."}
     replies = ["It says 6.\ndisagrees", "It says 6.\ndisagrees", "It says 6, not 5.\nMy fix: It cost 6 euros."]
     writer = ScriptedWriter(replies, name="lm")
-    monkeypatch.setattr(tools, "load_writer", lambda name: writer)
+    models(monkeypatch, writer)
     _, (ruled,) = lines("check", [record], "--verifier", "lm:any")
     assert (ruled["verdict"], ruled["reasoning"], ruled["raw"]) == ("editing_required", "It says 6.", replies[0])
     _, (edited,) = lines("edit", [record], "--verifier", "lm:any")
@@ -107,7 +113,7 @@ def answer_lines(monkeypatch, *options):
 @pytest.mark.parametrize("method", ["drqa", "rarr", "ccver", "efec-style"])
 def test_facts_runs_the_methods_that_are_is_compared_with(monkeypatch, method):
     writer = asked_of("Did the gate open in 1932?", "The gate opened in 1932.")
-    monkeypatch.setattr(tools, "load_writer", lambda name: writer)
+    models(monkeypatch, writer)
     code, found = answer_lines(monkeypatch, "--method", method, "--judge", "some-model")
     assert code == 0
     assert (found[0]["method"], found[0]["name"]) == (method, method)
@@ -129,7 +135,7 @@ def test_an_ablation_is_a_setting(monkeypatch):
 def test_a_language_models_verdict_stands_beside_and_the_verifier_decides(monkeypatch):
     from engine.models.scripted import ScriptedWriter
 
-    monkeypatch.setattr(tools, "load_writer", lambda name: ScriptedWriter(["It fits.\nagrees"] * 9))
+    models(monkeypatch, ScriptedWriter(["It fits.\nagrees"] * 9))
     code, found = answer_lines(monkeypatch, "--judge", "some-model")
     check = found[0]["facts"][0]["iterations"][0]["checks"][0]
     assert code == 0

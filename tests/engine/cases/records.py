@@ -7,8 +7,8 @@ from typing import ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from engine.analyses.facts import facts_of
-from engine.analyses.kind import OCCLUSION, STEPS, USED_SUPPORTS, Loaders
+from engine.analyses.facts import KIND as FACTS, FactsOptions
+from engine.analyses.kind import OCCLUSION, STEPS, USED_SUPPORTS, Loaders, RunContext, examine
 from engine.analyses.refinement import analysis_of
 from engine.answer.context import consecutive_alignment
 from engine.answer.write import prompting
@@ -16,7 +16,6 @@ from engine.core.progress import last
 from engine.core.settings import Retrieval, Settings
 from engine.core.values import Analysis, Case, Document, Stamp, inputs_hash
 from engine.corpus.collection import Collection
-from engine.methods.are.tools import Tools as Judges
 from engine.methods.attr_rag import attr_rag
 from engine.methods.refinement.assess import refine_case
 from engine.methods.refinement.request import Request
@@ -83,7 +82,7 @@ def full_record() -> Case:
     case = _with(case, analysed(case, OCCLUSION, Scorer(), SETTINGS, unrelated=_others(case, collection)[:1]))
     given = {"unrelated": _others(case, collection)[:1], "verifier": WordVerifier()}
     case = _with(case, analysed(case, USED_SUPPORTS, Scorer(), SETTINGS, **given))
-    case = _with(case, last(facts_of(case, Judges(WordVerifier()), SETTINGS, EMBEDDER, collection)))
+    case = examine(case, FACTS, FactsOptions(), RunContext(SETTINGS, TOOLS))
     labelled = replace(case, passages=(replace(case.passages[0], relevant=True), *case.passages[1:]))
     request = Request(labelled, Scorer(), SETTINGS, gate="always", history=(0.2, 0.4))
     facts = (("Hanna Lind built the bridge.", "supportive"),)

@@ -7,17 +7,15 @@ import re
 import msgspec
 import pytest
 
-from engine.analyses.facts import facts_of
-from engine.analyses.kind import STEPS, Loaders
+from engine.analyses.facts import FactsOptions
+from engine.analyses.kind import FACTS, STEPS, Loaders
 from engine.analyses.registry import find
 from engine.cases.places import leaves
 from engine.core.canonical import canonical
 from engine.core.errors import ModelNotFound
-from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, Document
 from engine.corpus.collection import Collection
-from engine.methods.are.tools import Tools as Judges
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
 from engine.replay import compared, recompute, replay, stripped
@@ -115,9 +113,8 @@ def test_in_a_fresh_process_every_kind_reproduces_and_each_altered_number_is_nam
     case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="attr-rag")
     save_planted(sample_home / "models" / "planted")
     collection, model = bench.collection("bench-chemistry"), load_writer("planted")
-    judges = Judges(load_entailment())
-    keep(bench.cases, case.id, last(facts_of(case, judges, bench.settings, bench.embedder, collection)))
-    refined(bench.cases, case.id, model, bench.settings, variants=("A", "B", "v2a"), verifier=judges.verifier)
+    bench.analyse(case.id, FACTS, FactsOptions())
+    refined(bench.cases, case.id, model, bench.settings, variants=("A", "B", "v2a"), verifier=load_entailment())
     worked_out = analysed(case, STEPS, model, bench.settings, collection=collection, method="cot-rag")
     case = keep(bench.cases, case.id, worked_out)
     found = replay(case)

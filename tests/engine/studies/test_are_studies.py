@@ -6,10 +6,13 @@ import json
 
 import pytest
 
+from engine.analyses.facts import KIND as FACTS
 from engine.core.metrics import harmonic_mean
 from engine.core.progress import Watch
+from engine.core.values import inputs_hash
 from engine.methods.are.values import AreRecord
 from engine.models.embedder import ScriptedEmbedder
+from engine.models.scripted import ScriptedWriter
 from engine.studies.catalogue import study_of
 from engine.studies.catalogue.are import GRID, results
 from engine.studies.catalogue.are_ablations import results as ablations
@@ -142,6 +145,37 @@ def test_an_ablation_switches_one_part_off(tmp_path):
     assert study.run(tools, unit("without-edit"), example, Watch()).values["edits"] == 0
 
 
+ASKED = {
+    "decomposer": {"You cut", "You split"},
+    "judge": {"You compare"},
+    "editor": {"You correct"},
+    "expander": {"You write"},
+}
+
+
+@pytest.mark.parametrize("role", ASKED)
+def test_the_configs_model_fills_the_role_named_and_no_other_and_the_verifier_measures(tmp_path, role):
+    (example,) = load(_file(tmp_path, "The bridge opened in 1932. Whales sing loudly.", "The bridge opened in 1934."))
+    tools = scripted("are", options={"by_model": [role]})
+    tools.writer = ScriptedWriter(lambda prompt: "It says so.", name="swapped")
+    (record,) = FACTS.of(study_of("are").run(tools, unit("are"), example, Watch()).case)
+    assert {" ".join(prompt.split()[:2]) for prompt in tools.writer.prompts} == ASKED[role]
+    made_by = {"decomposer": record.decomposer, "judge": record.verifier, "editor": record.editor}
+    assert [name for name, by in made_by.items() if by == "swapped"] == [role] * (role in made_by)
+    assert record.report.after.by == "word table"
+
+
+def test_an_answer_from_memory_is_checked_against_the_passages_that_its_case_holds(tmp_path):
+    (example,) = load(_file(tmp_path, ""))
+    tools = scripted("are")
+    tools.writer = ScriptedWriter(["Iron rusts."])
+    case = study_of("are").run(tools, unit("are"), example, Watch()).case
+    (record,) = FACTS.of(case)
+    (evidence,) = record.report.clauses[0].evidence
+    assert case.passages[evidence.number - 1].text == evidence.text == "Iron rusts in air. Gold shines."
+    assert "Iron" not in case.prompt.text and case.stamp.inputs == inputs_hash(case.question, case.passages)
+
+
 def test_the_decomposer_is_held_against_gold(tmp_path):
     tools, study = scripted("decomposer"), study_of("decomposer")
     example = next(load("bank-investigation-clauses"))
@@ -157,8 +191,18 @@ def test_the_decomposer_is_held_against_gold(tmp_path):
     }
 
 
-def _file(folder):
+def test_a_decomposer_by_model_is_shown_as_many_worked_examples_as_the_setting_says():
+    example, lengths = next(load("bank-investigation-clauses")), []
+    for shown in (0, 3):
+        tools = scripted("decomposer", settings={"verification": {"demonstrations": shown}})
+        tools.writer = ScriptedWriter(lambda prompt: example.answer, name="swapped")
+        found = study_of("decomposer").run(tools, unit("model"), example, Watch())
+        assert found.case.analyses[0].stamp.model == "swapped"
+        lengths.append(len(tools.writer.prompts[0]))
+    assert lengths[0] < lengths[1]
+
+
+def _file(folder, answer="Iron rusts. Gold shines.", passage="Iron rusts in air. Gold shines."):
     path = folder / "answers.jsonl"
-    passages = ["Iron rusts in air. Gold shines."]
-    path.write_text(json.dumps({"question": "What rusts?", "answer": "Iron rusts. Gold shines.", "passages": passages}))
+    path.write_text(json.dumps({"question": "What rusts?", "answer": answer, "passages": [passage]}))
     return path
