@@ -1,9 +1,10 @@
 """Measure the effect of each guard on the verifier: python -m bench.guards --data DIR [--write].
 
 Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence per claim, under its
-page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; HealthVer (DIR/healthver); claims of
-four sets that say an order of events, as they are and turned round; sentences of the bank investigation's drafts
-against the passages they cite; facts that the rules read from a sentence of a CLAP NQ passage, and the same altered.
+page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; FEVER symmetric (DIR/fever_symmetric),
+whose claims share their words with evidence of either label; HealthVer (DIR/healthver); claims of four sets that say an
+order of events, as they are and turned round; sentences of the bank investigation's drafts against the passages they
+cite; facts that the rules read from a sentence of a CLAP NQ passage, and the same altered.
 The embedded verifier judges each pair once, those facts as sentences. Then the guards run: all of them, all but each
 in turn, and none. The seed is fixed.
 """
@@ -67,7 +68,7 @@ def measured(pairs: Sequence[Labelled], verifier: Entailment, embedder: Embedder
     rows = []
     read = [Read(claim, claim, evidence, anchors(claim, [evidence])[0]) for claim, evidence, _ in pairs]
     for name, settings in SWITCHES.items():
-        kept = with_guards(rulings, read, embedder, settings)
+        kept = with_guards(rulings, read, verifier, embedder, settings)
         called = np.array([CLASSES.index(ruling.verdict) for ruling in kept])  # type: ignore[arg-type]
         turned = sum(a.verdict != b.verdict for a, b in zip(kept, rulings, strict=True))
         row: Row = {"guards": name, "macro_f1": round(macro_f1(labels, called), 3)}
@@ -160,6 +161,7 @@ def main() -> None:
     sets = {
         "VitaminC dev": drawn(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
         "COVID-Fact": drawn(asked.data / "covidfact" / "verify.jsonl", asked.pairs),
+        "FEVER symmetric": drawn(asked.data / "fever_symmetric" / "verify.jsonl", asked.pairs),
         "HealthVer": drawn(asked.data / "healthver" / "verify.jsonl", asked.pairs),
         "orders, half of them turned round": turned_round(asked.data),
         OWN_FACTS: own_facts(asked.data),

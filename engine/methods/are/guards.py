@@ -1,8 +1,8 @@
 """Guards for the verifier: word counts can change a verdict, and the ruling says so.
 
-names_and_numbers: a small entailment model overlooks a number or name that a passage lacks. If the sentence that holds
-most of the fact's words has another of its kind, the passage contradicts the fact (editing required). Else a supportive
-verdict is unsure, and remains supportive.
+names_and_numbers: a small entailment model overlooks a number or name that a passage lacks. A supportive verdict on a
+fact with one is unsure. Where the model finds the fact much likelier borne out with a number or name of the passage in
+its place, the passage contradicts the fact (editing required).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
@@ -32,17 +32,17 @@ from engine.english.parser import common_nouns
 from engine.english.stated import states
 from engine.english.words import WHAT, WHO
 from engine.methods.are.anchor import SPEAKS, Anchor
+from engine.methods.are.edit import CANDIDATES, Replacement, apply, replacements
 from engine.methods.are.event_order import against
-from engine.methods.are.names import names
-from engine.methods.are.quantities import MONTHS, months, quantities
-from engine.methods.are.shared_words import WORD, is_content
+from engine.methods.are.shared_words import WORD, is_content, missing
 from engine.methods.are.values import Evidence, Ruling
 from engine.models.alignment import stem
-from engine.models.protocols import Embedder
+from engine.models.protocols import Embedder, Entailment
 
 COPIED = "word for word in the source"
 ALL = 0.99  # share of the fact's words from which all are held: a parse is dear
-SURELY = 0.6  # share from which another number or name in place of a lacking one contradicts the fact
+SAME = 0.5  # share from which a sentence's number or name may be what the fact should have
+PREFERS = 0.2  # p(supportive) that it adds, from which the passage contradicts the fact; bench/guards.py
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
 WELL = 0.85  # p(supportive) from which roles are not compared
@@ -65,28 +65,69 @@ class Read:
 
 
 def with_guards(
-    rulings: Sequence[Ruling], pairs: Sequence[Read], embedder: Embedder, settings: Verification
+    rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment, embedder: Embedder, settings: Verification
 ) -> list[Ruling]:
-    """A verifier's rulings on pairs as the guards leave them, in order."""
-    each = zip(rulings, pairs, strict=True)
-    found = [guarded(r, p.fact, p.evidence.text, p.anchor, settings, p.dated) for r, p in each]
-    found = doubted(found, [(p.fact, p.evidence) for p in pairs], embedder, settings)
+    """The verifier's rulings on pairs as the guards leave them, in order."""
+    instead = preferred(rulings, pairs, verifier) if settings.names_and_numbers else [""] * len(pairs)
+    found = [
+        guarded(ruling, pair.fact, pair.evidence.text, pair.anchor, settings, pair.dated, other)
+        for ruling, pair, other in zip(rulings, pairs, instead, strict=True)
+    ]
+    found = doubted(found, [(pair.fact, pair.evidence) for pair in pairs], embedder, settings)
     if not settings.word_for_word:
         return found
     each = zip(found, pairs, strict=True)
-    return [word_for_word(r, p.fact, p.said, p.evidence.text, p.anchor) for r, p in each]
+    return [word_for_word(ruling, pair.fact, pair.said, pair.evidence.text, pair.anchor) for ruling, pair in each]
+
+
+def preferred(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[str]:
+    """The words that the verifier prefers in place of a number or name that the passage lacks; "" where there are none.
+
+    Only for supportive rulings. It is a number or name of the sentence that holds most of the fact's words.
+    """
+    tried = [
+        (place, change.new, apply(pair.fact, change))
+        for place, (ruling, pair) in enumerate(zip(rulings, pairs, strict=True))
+        if ruling.verdict == "supportive"
+        for change in _in_place(pair)
+    ]
+    asked = [(fact, pairs[place].evidence.text) for place, _, fact in tried]
+    scores = verifier.entailment(asked) if asked else ()
+    best = {place: (ruling.scores.get("supportive", 1.0) + PREFERS, "") for place, ruling in enumerate(rulings)}
+    for (place, new, _), score in zip(tried, scores, strict=True):
+        best[place] = max(best[place], (float(score), new))
+    return [new for _, new in best.values()]
+
+
+def _in_place(pair: Read) -> list[Replacement]:
+    """The replacements of what the passage lacks by what its sentence on the fact has."""
+    anchor, evidence = pair.anchor, pair.evidence
+    if not anchor.lacking or anchor.share < SAME:
+        return []
+    whole, lacking = f"{evidence.title}\n{evidence.text}", set(anchor.lacking)
+    found = replacements(pair.fact, evidence.text[anchor.start : anchor.end], anchored=True)
+    return [change for change in found if set(missing(apply(pair.fact, change), whole)) < lacking][:CANDIDATES]
 
 
 def guarded(
-    ruling: Ruling, fact: str, evidence: str, anchor: Anchor, settings: Verification, dated: Sequence[str] = ()
+    ruling: Ruling,
+    fact: str,
+    evidence: str,
+    anchor: Anchor,
+    settings: Verification,
+    dated: Sequence[str] = (),
+    instead: str = "",
 ) -> Ruling:
-    """The ruling of an entailment model on `evidence`, turned where a guard speaks against it (see `Read`)."""
+    """The ruling of an entailment model on `evidence`, turned where a guard speaks against it (see `Read`).
+
+    `instead` is what the verifier prefers in place of what the evidence lacks.
+    """
     sentence = evidence[anchor.start : anchor.end]
-    if settings.names_and_numbers and anchor.lacking:
+    if settings.names_and_numbers and anchor.lacking and ruling.verdict == "supportive":
         why = f"the passage does not contain {', '.join(anchor.lacking)}"
-        if ruling.verdict != "editing_required" and anchor.share >= SURELY and _rival(fact, sentence, anchor):
-            ruling = _contradicted(ruling, f"{why} but another in its place", anchor.lacking)
-        elif ruling.verdict == "supportive":
+        if instead:
+            ruling = _contradicted(ruling, f"{why} but {instead} in its place", anchor.lacking)
+        else:
             ruling = _lowered(ruling, why)
     if settings.event_order and ruling.verdict == "supportive":
         order = against(fact, evidence, dated)
@@ -129,17 +170,6 @@ def _contradicted(ruling: Ruling, why: str, lacking: tuple[str, ...]) -> Ruling:
 
 def _lowered(ruling: Ruling, why: str) -> Ruling:
     return replace(ruling, unsure=True, lowered=True, note=f"{ruling.note}; unsure, {why}")
-
-
-def _rival(fact: str, sentence: str, anchor: Anchor) -> bool:
-    """Does the sentence have another number of a lacking one's kind, another month, or a name for a lacking name."""
-    units = {q.unit for q in quantities(fact) if q.text in anchor.lacking}
-    if any(q.unit in units for q in quantities(sentence)):
-        return True
-    if any(month in MONTHS for month in anchor.lacking) and any(m not in fact for _, _, m in months(sentence)):
-        return True
-    named = any(not name[0].isdigit() for name in anchor.lacking)
-    return named and any(name not in fact for _, _, name in names(sentence))
 
 
 def doubted(

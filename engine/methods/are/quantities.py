@@ -49,6 +49,7 @@ _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
         r"almost",
     ),
 )
+_IN_TIME = frozenset(("after", "before", "prior to", "by", "since", "until", "no earlier than"))
 _TURNED = {
     "more than": "less than", "less than": "more than", "fewer than": "more than", "greater than": "less than",
     "higher than": "lower than", "lower than": "higher than", "larger than": "smaller than", "under": "over",
@@ -94,16 +95,19 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
     end = scale.end() if scale else match.end()
     value *= _SCALES[scale.group(1).lower()] if scale else 1.0
     start, unit = match.start(), _unit(text, match, end, value)
-    return Quantity(start, end, text[start:end], value, unit, near(text, start, end), *_comparison(text, start))
+    return Quantity(start, end, text[start:end], value, unit, near(text, start, end), *_comparison(text, start, unit))
 
 
-def _comparison(text: str, start: int) -> tuple[Comparison, int, int, str]:
-    """The comparison that stands before the number, with at most a currency, "the" or a date's month between."""
+def _comparison(text: str, start: int, unit: str) -> tuple[Comparison, int, int, str]:
+    """The comparison that stands before the number, with at most a currency, "the" or a date's month between.
+
+    Words of time compare dates only: "after 43 reviews" does not mean more than 43.
+    """
     offset = max(0, start - 45)
     between = rf"(?:\s+(?:a|an|the|about|of|USD|EUR|GBP|US|{'|'.join(MONTHS)}|\d{{1,2}}|,))*\s*[$€£]?\s*$"
     for kind, pattern in _COMPARISONS:
         match = re.search(rf"\b({pattern}){between}", text[offset:start], re.IGNORECASE)
-        if match:
+        if match and (unit in ("day", "year") or match.group(1).lower() not in _IN_TIME):
             return kind, offset + match.start(1), offset + match.end(1), match.group(1)
     return "", 0, 0, ""
 

@@ -151,7 +151,8 @@ def _checks(
             Read(work.fact, work.said, work.considered[i], next(a for a in work.near if a.evidence == i), work.dated)
             for work, i in rows
         ]
-        own = with_guards(judge(pairs, task.reader, watch), read, task.sources.embedder, task.settings)
+        own = judge(pairs, task.reader, watch)
+        own = with_guards(own, read, task.reader, task.sources.embedder, task.settings)
     rulings, asked = iter(own), iter(said)
     for work in works:
         checks, exchanges = [], []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from engine.core.text import STOP_WORDS, content_words
@@ -66,26 +67,36 @@ def shared_words(fact: str, passage: str) -> tuple[tuple[int, int], ...]:
 def missing(fact: str, evidence: str) -> tuple[str, ...]:
     """Numbers, months and names of the fact that are missing in the evidence; a comparison counts by value.
 
-    A day counts with its month: "5 March" is missing from "five on 8 March". The first word of the fact counts as a
-    name only where it stands capitalised elsewhere or is followed by one.
+    A day counts with its month: "5 March" is missing from "five on 8 March". A day "after" or "before" is left to the
+    verifier. The first word of the fact counts as a name only where it stands capitalised elsewhere or is followed by
+    one.
 
     >>> missing("Ada moved to Estonia in 1990", "Ada left for Riga in 1990.")
     ('Estonia',)
     """
     theirs = quantities(evidence)
+    told = [q for q in quantities(fact) if q.unit == "day" and q.comparison in ("<", ">")]
+    compared = [(q.comparison_start, q.end + 6) for q in told]
     days, named = {(day, month) for _, _, day, month in dates(evidence)}, {name for _, _, name in months(evidence)}
     wrong = {start for start, _, day, month in dates(fact) if days and month in named and (day, month) not in days}
-    numbers = [q.text for q in quantities(fact) if q.start in wrong or not any(_bears(q, other) for other in theirs)]
+    mine = [q for q in quantities(fact) if not (q.comparison and _within(q.comparison_start, compared))]
+    numbers = [q.text for q in mine if q.start in wrong or not any(_bears(q, other) for other in theirs)]
     held = {stem(word.lower()) for word in _PART.findall(evidence)}
-    said = dict.fromkeys(name for _, _, name in months(fact))
+    said = dict.fromkeys(name for start, _, name in months(fact) if not _within(start, compared))
     names: list[str] = []
     for match in _NAME.finditer(fact):
         word = _POSSESSIVE_END.sub("", match.group())
         if word.lower() in _NO_NAMES or word in CURRENCIES or (match.start() == 0 and not _is_name(fact, match)):
             continue
+        if _within(match.start(), compared):
+            continue
         if word not in names and not any(stem(part.lower()) in held for part in _PART.findall(word)):
             names.append(word)
     return (*dict.fromkeys(numbers), *names, *(m for m in said if m not in names and stem(m.lower()) not in held))
+
+
+def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= place < end for start, end in spans)
 
 
 def _bears(mine: Quantity, other: Quantity) -> bool:

@@ -44,3 +44,19 @@ def test_shared_words_do_not_overlap_and_stand_in_the_passage():
 )
 def test_a_number_is_borne_out_by_one_of_its_kind(fact, evidence, lacking):
     assert missing(fact, evidence) == lacking
+
+
+@pytest.mark.parametrize(
+    ("fact", "evidence", "lacking"),
+    [
+        ("After 43 reviews it had 72 per cent", "It has 72 per cent from 43 reviews.", ()),
+        ("It grew by 5 towns", "It grew: 5 towns joined.", ()),
+        ("It opened after 1990", "It opened in 1992.", ()),
+        ("It opened after 28 December 2002", "It opened on December 29, 2002.", ()),
+        ("It opened before 1 November, 2019", "It opens on October 25, 2019.", ()),
+        ("It opened on 28 December 2002", "It opened on December 29, 2002.", ("28",)),
+        ("It is open until 31 May", "It is open from 1 April until 15 May.", ("31",)),
+    ],
+)
+def test_words_of_time_compare_dates_and_a_day_after_or_before_is_left_to_the_verifier(fact, evidence, lacking):
+    assert missing(fact, evidence) == lacking
