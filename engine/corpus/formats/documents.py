@@ -15,9 +15,10 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, count, repeat
+from itertools import accumulate, count, pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -162,23 +163,77 @@ def _words(token: Token) -> str:
 
 # HTML: the main content by trafilatura, else the visible text of the body.
 
+_HEADS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
+_BOX = 3  # elements at most in the box of a heading
+_POWER = re.compile(r"[-−+]?\d+")
+
 
 def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     """(text, sections, title) of a page; the text is empty if the page has none."""
-    import trafilatura
     from lxml import etree, html
 
     try:
         tree = html.document_fromstring(source.encode("utf-8", "replace"), parser=html.HTMLParser(encoding="utf-8"))
     except (etree.LxmlError, ValueError):  # it holds no page
-        tree = None
-    title = " ".join((tree.findtext(".//title") or "").split()) if tree is not None else ""
+        return "", (), ""
+    title = " ".join((tree.findtext(".//title") or "").split())
+    _raise(tree)
+    found = _main_content(tree)
+    heads = sum(bool(head.text_content().strip()) for head in tree.iter(*_HEADS))
+    if 2 * len(_HEADING.findall(found)) < heads:
+        found = max(found, _main_content(_plainly_headed(tree)), key=lambda text: len(_HEADING.findall(text)))
+    rows = _ROWS.sub(_with_delimiter, _PICTURES.sub("", found))
+    text, sections = render(rows) if found else (_visible(tree), ())
+    return text, sections, title
+
+
+def _main_content(tree: Any) -> str:
+    """The main content of a page as Markdown; empty where trafilatura finds none."""
+    import trafilatura
+    from lxml import etree
+
+    source = etree.tostring(tree, encoding="unicode", method="html")
     found = trafilatura.extract(
         source, output_format="markdown", include_tables=True, include_comments=False, favor_recall=True
     )
-    rows = _ROWS.sub(_with_delimiter, _PICTURES.sub("", found or ""))
-    text, sections = render(rows) if found else (_visible(tree), ())
-    return text, sections, title
+    return found or ""
+
+
+def _raise(tree: Any) -> None:
+    """Write what is raised above the line so that it stays apart: 2^31, and [3] for the number of a note."""
+    for raised in tree.iter("sup"):
+        said = raised.text_content().strip()
+        if _POWER.fullmatch(said):
+            note = raised.find(".//a") is not None or raised.getparent().tag == "a"
+            for child in list(raised):
+                child.drop_tag()
+            raised.text = f" [{said}]" if note else f"^{said}"
+
+
+def _plainly_headed(tree: Any) -> Any:
+    """The page with its body as the main content, and each heading as bare text outside boxes of its own.
+
+    Without a `main` element trafilatura leaves most headings out, and those in a box too.
+    """
+    from lxml import etree
+
+    body = tree.find("body")
+    if body is None:
+        return tree
+    for head in list(body.iter(*_HEADS)):
+        words, parent = head.text_content(), head.getparent()
+        while parent not in (None, body) and len(parent) <= _BOX and parent.text_content().split() == words.split():
+            head.tail = parent.tail
+            parent.getparent().replace(parent, head)
+            parent = head.getparent()
+        for child in list(head):
+            head.remove(child)
+        head.text = words
+    main = etree.SubElement(body, "main")
+    main.text, body.text = body.text, None
+    main.extend(child for child in list(body) if child is not main)
+    return tree
 
 
 _PICTURES = re.compile(r"(?:\A|(?<=[^|]\n))\|[| \t]*\|[ \t]*(?=\n[^|]|\n*\Z)")  # a table of one row without a word
@@ -318,15 +373,76 @@ def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
     texts: list[str] = []
     for number, page in enumerate(reader.pages, start=1):
         try:
-            texts.append(unligated(page.extract_text()).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
+            text = unligated(page.extract_text().translate(_CORK))
+            texts.append(text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
         except damaged as error:
             raise FileError(
                 f"{name}, page {number}, is damaged and cannot be read. Download the file again."
             ) from error
     if not any(text.strip() for text in texts):
         raise FileError(f"{name} has pages but no text: it is probably a scan. Run text recognition (OCR) first.")
-    starts = accumulate((len(text) + len(_BREAK) for text in texts[:-1]), initial=0)
-    return _BREAK.join(texts), tuple(starts), _pdf_title(reader)
+    texts = joined_words(without_running_lines(texts))
+    breaks = ["\n" if _runs_on(*pages) else _BREAK for pages in pairwise(texts)]
+    parts = [f"{text}{after}" for text, after in zip(texts, [*breaks, ""], strict=True)]
+    starts = accumulate(map(len, parts[:-1]), initial=0)
+    return "".join(parts), tuple(starts), _pdf_title(reader)
+
+
+def _runs_on(page: str, following: str) -> bool:
+    """Whether a sentence goes over to the next page."""
+    end, start = page.rstrip()[-1:], following.lstrip()[:1]
+    return end not in ".!?:;" and start.islower()
+
+
+# Letters of TeX's T1 fonts (Cork encoding) in a PDF that does not say what its codes mean.
+_CORK = str.maketrans(
+    {"\x10": "“", "\x11": "”", "\x15": "–", "\x16": "—"}
+    | {chr(0x1B + place): letters for place, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl"))}
+)
+_DIGITS = re.compile(r"\d+")
+_RUNNING = 2  # lines at the top or foot of a page that may be its head or foot
+_CUT = re.compile(r"([^\W\d_]+)[-‐\u00ad]\n([^\W\d_]+)")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def without_running_lines(pages: Sequence[str]) -> list[str]:
+    """The pages without heads, feet and page numbers: first and last lines that, numbers aside, a third of them share.
+
+    At least three pages must share a line, and no page is left without text.
+
+    >>> without_running_lines(["Gears 1\\nOne.", "Gears 2\\nTwo.", "Gears 3\\nThree."])
+    ['One.', 'Two.', 'Three.']
+    """
+    rest = [page.strip("\n").split("\n") for page in pages]
+    for edge in (0, -1):
+        for _ in range(_RUNNING):
+            shapes = [_DIGITS.sub("", lines[edge]).split() for lines in rest]
+            shared = Counter(" ".join(shape) for shape, lines in zip(shapes, rest, strict=True) if lines[edge].strip())
+            for shape, lines in zip(shapes, rest, strict=True):
+                alone = not any(line.strip() for line in (lines[1:] if edge == 0 else lines[:-1]))
+                if lines[edge].strip() and not alone and shared[" ".join(shape)] >= max(3, len(pages) / 3):
+                    lines.pop(edge)
+                    while not lines[edge].strip():
+                        lines.pop(edge)
+    return ["\n".join(lines) for lines in rest]
+
+
+def joined_words(pages: Sequence[str]) -> list[str]:
+    """The pages with words that a line break cuts in one piece again.
+
+    The hyphen stays where both parts are words of the document and the whole is not: "well-known".
+
+    >>> joined_words(["It is a well known inves-\\ntigation, a well-\\nknown one."])
+    ['It is a well known investigation, a well-\\nknown one.']
+    """
+    words = {word.lower() for page in pages for word in _WORD.findall(_CUT.sub(" ", page))}
+
+    def mended(cut: re.Match[str]) -> str:
+        left, right = cut[1], cut[2]
+        compound = {left.lower(), right.lower()} <= words and f"{left}{right}".lower() not in words
+        return cut[0] if compound or not right[0].islower() else f"{left}{right}"
+
+    return [_CUT.sub(mended, page) for page in pages]
 
 
 def _pdf_title(reader: PdfReader) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import FileError
+from engine.corpus.formats.documents import joined_words, without_running_lines
 from engine.corpus.formats.records import Fields
 from engine.corpus.sources import load, load_bytes
 
@@ -120,6 +121,35 @@ def test_pdf_pages() -> None:
 def test_ligatures_of_a_pdf_are_read_as_letters() -> None:
     (document,) = load_bytes(pdf_bytes("A scienti\\256c note."), "p.pdf")
     assert document.text == "A scientific note."
+
+
+def test_a_pdf_without_the_meaning_of_its_codes_has_the_letters_of_tex() -> None:
+    (document,) = load_bytes(pdf_bytes("A \\034rst e\\033ort, pages 5\\0257."), "p.pdf")
+    assert document.text == "A first effort, pages 5–7."
+
+
+def test_heads_and_feet_of_pages_are_left_out_and_a_sentence_goes_over_the_page() -> None:
+    pages = ["Gears\nOne wheel turns\nPage 1", "Gears\nthe other.\nPage 2", "Gears\nThree.\nPage 3"]
+    assert without_running_lines(pages) == ["One wheel turns", "the other.", "Three."]
+    assert without_running_lines(["Page 1", "Page 2", "Page 3"]) == ["Page 1", "Page 2", "Page 3"]
+    assert without_running_lines(["Gears\nOne.", "Gears\nTwo."]) == ["Gears\nOne.", "Gears\nTwo."]
+    (document,) = load_bytes(pdf_bytes("One wheel turns", "the other.", "Three."), "p.pdf")
+    assert document.text == "One wheel turns\nthe other.\n\nThree."
+    assert [document.text[start:][:3] for start in document.pages] == ["One", "the", "Thr"]
+
+
+@pytest.mark.parametrize(
+    ("page", "read"),
+    [
+        ("an inves-\ntigation", "an investigation"),
+        ("well known, well-\nknown", "well known, well-\nknown"),
+        ("in a form to inform, to in-\nform", "in a form to inform, to inform"),
+        ("the Smith-\nWaterman score", "the Smith-\nWaterman score"),
+        ("in 1990-\n1995", "in 1990-\n1995"),
+    ],
+)
+def test_a_word_that_a_line_break_cuts_is_whole_and_a_compound_keeps_its_hyphen(page: str, read: str) -> None:
+    assert joined_words([page]) == [read]
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,27 @@ def test_a_table_of_html_keeps_its_rows_with_and_without_header_cells(cell):
     assert "Service | Port\n" in document.text and "\nSSH | 22/tcp\nDNS | 53/udp\n" in document.text
 
 
+def test_headings_of_a_page_without_a_main_element_are_sections_in_a_box_too():
+    said = f"<p>{'These ports are open by default on the server. ' * 5}</p>"
+    boxed = "<div class='titlepage'><div><h2 class='title'><a id='x'></a>1.1. <i>Beta</i></h2></div><hr></div>"
+    page = f"<html><body><h1>Alpha</h1>{said}{boxed}{said}<ol><li>{said * 3}</li></ol></body></html>"
+    (document,) = load_bytes(page.encode(), "ports.html")
+    assert [(section.level, section.title) for section in document.sections] == [(1, "Alpha"), (2, "1.1. Beta")]
+    assert document.text.count("These ports") == 25
+
+
+def test_what_is_raised_above_the_line_stays_apart():
+    said = "It counts 2<sup>31</sup> seconds and 10<sup>-3</sup> s, as told<sup><a>3</a></sup> on the 5<sup>th</sup>."
+    (document,) = load_bytes(f"<html><body><article><p>{said * 5}</p></article></body></html>".encode(), "a.html")
+    assert document.text.startswith("It counts 2^31 seconds and 10^-3 s, as told [3] on the 5th.")
+
+
+def test_headings_inside_headings_are_read():
+    said = f"<p>{'Iron rusts in damp air because of water. ' * 9}</p>"
+    (document,) = load_bytes(f"<html><body><h1>A<h2>B</h2></h1>{said}</body></html>".encode(), "a.html")
+    assert "Iron rusts" in document.text
+
+
 def test_html_without_main_content_gives_the_visible_text() -> None:
     (document,) = load_bytes(b"<html><body><div>Iron.</div><script>x()</script></body></html>", "a.htm")
     assert document.text.strip() == "Iron."
