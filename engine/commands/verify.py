@@ -244,10 +244,11 @@ def facts(
 
 
 def summary(record: AreRecord) -> Record:
-    """The measures after editing at the top of a line, and how many facts came to what."""
+    """The measures after editing at the top of a line, how many facts came to what, and how many rulings are unsure."""
     after = record.report.after if record.report else None
     reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}
-    return {**reached, "outcomes": dict(Counter(fact.outcome for fact in record.facts))}
+    unsure = sum(fact.ruling is not None and fact.ruling.unsure for fact in record.facts)
+    return {**reached, "outcomes": dict(Counter(fact.outcome for fact in record.facts)), "unsure": unsure}
 
 
 COMMANDS = (check, decompose_command, edit, facts)

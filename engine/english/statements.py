@@ -73,6 +73,7 @@ _FREE = _set(
 _NARROWING = _set("only mostly mainly especially")
 _PARTING = _set("and but while whereas")
 _COMPLETING = _set("on for with from as under through to of into about over against")
+_NAMING = ("NOUN", "PROPN", "PRON")
 _CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
 _MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
 _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
@@ -80,6 +81,12 @@ _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
 _ENUMERATOR = re.compile(r"[a-z]|[ivx]+|\d{1,2}", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
 _PART = re.compile(r"[^;\s][^;]*")  # between semicolons
+_TELLING = re.compile(  # verbs with a clause without "that" as their object
+    r"(?:say|said|tell|told|think|thought|believe|know|knew|known|claim|report|show|hope|feel|felt|see|saw|hear|heard|"
+    r"mean|meant|note|argue|add|announce|agree|state|confirm|conclude|explain|deny|denie|fear|expect|ensure|estimate|"
+    r"predict|reali[sz]e|reveal|suspect|understand|understood|warn|wish|assume|admit|find|found|suggest|insist)"
+    r"(?:s|d|ed)?"
+)
 _QUOTES = '"“”«»'
 _MARKS = (",", ";", ":", "–", "—")
 
@@ -176,7 +183,7 @@ def _cut(token: Token) -> str:
     comma = first > 0 and doc[first - 1].text in (",", "–", "—", "-")
     before_comma = last + 1 < len(doc) and doc[last + 1].text in (",", ":", "–", "—")
     if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
-        return "relative" if _can_detach(token, comma) else ""
+        return "" if (comma and _is_on_event(token)) or not _can_detach(token, comma) else "relative"
     if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
         known = comma or not (_is_restrictive(head) or head.dep_ == "ROOT")
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
@@ -200,6 +207,15 @@ def _cut(token: Token) -> str:
 def _is_restrictive(noun: Token) -> bool:
     """Does a clause without comma restrict the noun: a subject, "every clerk"?"""
     return noun.dep_ in _SUBJECTS or noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
+
+
+def _is_on_event(verb: Token) -> bool:
+    """Is ", which" about the whole event: its noun does not end before the comma, or is a day ("on Monday, which")."""
+    noun, before = verb.head, verb.doc[verb.left_edge.i - 2]
+    apart = before != noun and not noun.is_ancestor(before)
+    pronoun = _relative_word(verb)
+    day = noun.ent_type_ == "DATE" and noun.pos_ in ("PROPN", "NUM")
+    return apart or (day and pronoun is not None and pronoun.lower_ == "which")
 
 
 def _can_detach(verb: Token, comma: bool) -> bool:
@@ -331,6 +347,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     if (
         (word.dep_ == "appos" and word != root)
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
+        or (word.dep_ == "pobj" and word.head.lower_ == "of" and _is_article_new(word, others))
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
         or not set(joints) <= _JOINING
         or not (joints or coarse == {"VERB"})
@@ -351,6 +368,13 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         above.lower_ in ("between", "among")
         or any(c.dep_ == "mark" and c.lower_ in _CONDITIONS for c in above.children)
         for above in (word, *word.ancestors)
+    )
+
+
+def _is_article_new(word: Token, others: Iterable[Token]) -> bool:
+    """Do later parts have "a" and the first nothing: "a pair of gloves, a rope and a lamp" has no pair of ropes."""
+    return not any(c.dep_ == "det" for c in word.children) and any(
+        c.lower_ in ("a", "an") for other in others for c in other.children
     )
 
 
@@ -480,23 +504,57 @@ def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
     return list(found.items())[:_MOST]
 
 
+def _parts(text: str) -> Iterator[tuple[int, str, Doc | None]]:
+    """The parts between semicolons, and on both sides of a misread "and": offset, words, tree (None: no parser)."""
+    for found in _PART.finditer(text):
+        start, words = found.start(), found.group().rstrip()
+        doc = parse(words)
+        while doc is not None and (joint := _misread(doc)) is not None:
+            yield start, words[: joint.idx].rstrip(), parse(words[: joint.idx].rstrip())
+            start, words = start + joint.idx + len(joint.text) + 1, words[joint.idx + len(joint.text) + 1 :]
+            doc = parse(words)
+        yield start, words, doc
+
+
+def _misread(doc: Doc) -> Token | None:
+    """The "and" before a second clause whose subject the parser takes for a second object; None without one.
+
+    "Ann wrote the notes and Bo built the engine" reads "wrote that the notes and Bo built" or "wrote [...], built".
+    """
+    for joint in doc:
+        second = next((c for c in joint.head.rights if c.dep_ == "conj" and c.i > joint.i), None)
+        if joint.dep_ != "cc" or joint.lower_ not in _PARTING or second is None or second.pos_ not in _NAMING:
+            continue
+        at = second.right_edge.i + 1
+        verb = doc[at].head if at < len(doc) and doc[at].dep_ in _AUXILIARIES else doc[min(at, len(doc) - 1)]
+        main, first = verb.head, first_conjunct(second)
+        if verb.i < at or main.i > joint.i or not _finite_tags(verb) or main.pos_ not in ("VERB", "AUX"):
+            continue
+        objects = first.dep_ in _SUBJECTS and first.head == verb and first.left_edge.i == main.i + 1
+        told = _TELLING.fullmatch(main.lower_) is not None
+        if (verb.dep_ == "ccomp" and objects and not told) or (
+            verb.dep_ == "conj" and subject_of(verb) == subject_of(main)
+        ):
+            return joint
+    return None
+
+
 def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
     """The facts between semicolons and in brackets; None without the parser."""
     main, origin, asides = without_brackets(text)
     result: list[tuple[str, list[Copied]]] = []
     lost = False
-    for part in _PART.finditer(main):
-        doc = parse(part.group().rstrip())
+    for start, words, doc in _parts(main):
         if doc is None:
             return None
-        sentence, places = Sentence(doc), origin[part.start() :]
+        sentence, places = Sentence(doc), origin[start:]
         good = (one for whole in sentence.statements() for one in split_coordination(whole) if is_sentence(one))
         facts = list(islice((fact for one in good for fact in split_phrases(one)), _MOST))
         covered = {t.i for fact in facts for t in fact.tokens}
         covered |= {t.i for noun in sentence.antecedents.values() for t in noun if not isinstance(t, Inserted)}
         lost |= any(token.i not in covered and token.pos_ in _CONTENT for token in doc)
         for place, content, at in asides:
-            before = [t for t in doc if t.idx + part.start() < place <= part.end() and not t.is_punct]
+            before = [t for t in doc if t.idx + start < place <= start + len(words) + 1 and not t.is_punct]
             if before and before[-1].pos_ in ("NOUN", "PROPN", "NUM"):
                 facts.append(_aside(sentence, before[-1], content, at))
             else:

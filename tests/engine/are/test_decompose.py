@@ -267,6 +267,18 @@ def test_two_phrases_are_read_out_of_what_models_write():
             "The till was short because a clerk keyed a sum and reversed it.",
             {"The till was short", "a clerk keyed a sum", "a clerk reversed it"},
         ),
+        (
+            "Ada Lovelace wrote the notes and Charles Babbage built the engine.",
+            {"Ada Lovelace wrote the notes", "Charles Babbage built the engine"},
+        ),
+        (
+            "The Romans built roads and the Greeks built temples.",
+            {"The Romans built roads", "the Greeks built temples"},
+        ),
+        ("She thought the dog and the cat slept.", {"She thought the dog slept", "She thought the cat slept"}),
+        ("He bought a pair of gloves, a rope and a lamp.", {"He bought a pair of gloves, a rope and a lamp"}),
+        ("It began on Monday, which delayed the delivery.", {"It began on Monday, which delayed the delivery"}),
+        ("Two men with 7 votes were left out, which hurt.", {"Two men with 7 votes were left out, which hurt"}),
     ],
 )
 def test_coordinated_facts_are_sentences(sentence, facts):
