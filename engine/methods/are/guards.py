@@ -1,8 +1,8 @@
 """Guards for the verifier: word counts can change a verdict, and the ruling says so.
 
-names_and_numbers: a small entailment model overlooks a number or name that a passage lacks. A supportive verdict on a
-fact with one is unsure. Where the model finds the fact much likelier borne out with a number or name of the passage in
-its place, the passage contradicts the fact (editing required).
+names_and_numbers: a small entailment model overlooks a number or name that is not in the evidence. A supportive verdict
+on a fact with one is unsure. Where the sentence on the fact lacks one, and the model finds the fact much likelier borne
+out with a number or name of that sentence in its place, the passage contradicts the fact (editing required).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
@@ -68,7 +68,7 @@ def with_guards(
     rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment, embedder: Embedder, settings: Verification
 ) -> list[Ruling]:
     """The verifier's rulings on pairs as the guards leave them, in order."""
-    instead = preferred(rulings, pairs, verifier) if settings.names_and_numbers else [""] * len(pairs)
+    instead = preferred(rulings, pairs, verifier) if settings.names_and_numbers else [None] * len(pairs)
     found = [
         guarded(ruling, pair.fact, pair.evidence.text, pair.anchor, settings, pair.dated, other)
         for ruling, pair, other in zip(rulings, pairs, instead, strict=True)
@@ -80,33 +80,36 @@ def with_guards(
     return [word_for_word(ruling, pair.fact, pair.said, pair.evidence.text, pair.anchor) for ruling, pair in each]
 
 
-def preferred(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[str]:
-    """The words that the verifier prefers in place of a number or name that the passage lacks; "" where there are none.
+def preferred(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[Replacement | None]:
+    """The number or name that the verifier prefers in place of one that the sentence on the fact lacks, if any.
 
-    Only for supportive rulings. It is a number or name of the sentence that holds most of the fact's words.
+    Only for supportive rulings. It is one of that sentence, which holds most of the fact's words.
     """
     tried = [
-        (place, change.new, apply(pair.fact, change))
+        (place, change)
         for place, (ruling, pair) in enumerate(zip(rulings, pairs, strict=True))
         if ruling.verdict == "supportive"
         for change in _in_place(pair)
     ]
-    asked = [(fact, pairs[place].evidence.text) for place, _, fact in tried]
+    asked = [(apply(pairs[place].fact, change), pairs[place].evidence.text) for place, change in tried]
     scores = verifier.entailment(asked) if asked else ()
-    best = {place: (ruling.scores.get("supportive", 1.0) + PREFERS, "") for place, ruling in enumerate(rulings)}
-    for (place, new, _), score in zip(tried, scores, strict=True):
-        best[place] = max(best[place], (float(score), new))
-    return [new for _, new in best.values()]
+    best: list[Replacement | None] = [None] * len(pairs)
+    least = [ruling.scores.get("supportive", 1.0) + PREFERS for ruling in rulings]
+    for (place, change), score in zip(tried, scores, strict=True):
+        if score > least[place]:
+            best[place], least[place] = change, float(score)
+    return best
 
 
 def _in_place(pair: Read) -> list[Replacement]:
-    """The replacements of what the passage lacks by what its sentence on the fact has."""
-    anchor, evidence = pair.anchor, pair.evidence
-    if not anchor.lacking or anchor.share < SAME:
+    """The replacements of what the sentence on the fact lacks by what it has."""
+    anchor, text = pair.anchor, pair.evidence.text
+    near = f"{pair.evidence.title}\n{text[anchor.named : anchor.end]}"
+    lacking = set(missing(pair.fact, near)) if anchor.share >= SAME else set()
+    if not lacking:
         return []
-    whole, lacking = f"{evidence.title}\n{evidence.text}", set(anchor.lacking)
-    found = replacements(pair.fact, evidence.text[anchor.start : anchor.end], anchored=True)
-    return [change for change in found if set(missing(apply(pair.fact, change), whole)) < lacking][:CANDIDATES]
+    found = replacements(pair.fact, text[anchor.start : anchor.end], anchored=True)
+    return [change for change in found if set(missing(apply(pair.fact, change), near)) < lacking][:CANDIDATES]
 
 
 def guarded(
@@ -116,19 +119,19 @@ def guarded(
     anchor: Anchor,
     settings: Verification,
     dated: Sequence[str] = (),
-    instead: str = "",
+    instead: Replacement | None = None,
 ) -> Ruling:
     """The ruling of an entailment model on `evidence`, turned where a guard speaks against it (see `Read`).
 
-    `instead` is what the verifier prefers in place of what the evidence lacks.
+    `instead` is what the verifier prefers (`preferred`).
     """
     sentence = evidence[anchor.start : anchor.end]
-    if settings.names_and_numbers and anchor.lacking and ruling.verdict == "supportive":
-        why = f"the passage does not contain {', '.join(anchor.lacking)}"
-        if instead:
-            ruling = _contradicted(ruling, f"{why} but {instead} in its place", anchor.lacking)
-        else:
-            ruling = _lowered(ruling, why)
+    if settings.names_and_numbers and ruling.verdict == "supportive":
+        if instead is not None:
+            said = fact[instead.start : instead.end]
+            ruling = _contradicted(ruling, f"the passage has {instead.new} in place of {said}", (said,))
+        elif anchor.lacking:
+            ruling = _lowered(ruling, f"the passage does not contain {', '.join(anchor.lacking)}")
     if settings.event_order and ruling.verdict == "supportive":
         order = against(fact, evidence, dated)
         if order is not None:

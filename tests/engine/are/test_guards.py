@@ -7,18 +7,10 @@ from msgspec.structs import replace
 
 from engine.core.settings import Verification
 from engine.english.stated import states
+from engine.methods.are import guards
 from engine.methods.are.anchor import anchors, contested
 from engine.methods.are.event_order import against, dated_parts, orders, turned
-from engine.methods.are.guards import (
-    COPIED,
-    Read,
-    doubted,
-    guarded,
-    preferred,
-    unheld_nouns,
-    with_guards,
-    word_for_word,
-)
+from engine.methods.are.guards import COPIED, Read, doubted, guarded, unheld_nouns, with_guards, word_for_word
 from engine.methods.are.quantities import quantities
 from engine.methods.are.rounds import deciding
 from engine.methods.are.values import Check, Evidence, Ruling
@@ -116,7 +108,7 @@ def test_a_number_that_the_verifier_prefers_in_place_of_a_lacking_one_turns_a_su
     half = replace(SUPPORTIVE, scores={"supportive": 0.5, "editing_required": 0.3, "irrelevant": 0.2})
     (turned_ruling,) = with_guards([half], [pair], Prefers("6,000", 0.71, 0.2), None, GUARD_ALONE)
     assert (turned_ruling.verdict, turned_ruling.lacking) == ("editing_required", ("5,000",))
-    assert "does not contain 5,000 but 6,000 in its place" in turned_ruling.note
+    assert "the passage has 6,000 in place of 5,000" in turned_ruling.note
     (lowered,) = with_guards([half], [pair], Prefers("6,000", 0.69, 0.2), None, GUARD_ALONE)
     assert (lowered.verdict, lowered.unsure, lowered.lacking) == ("supportive", True, ())
     assert ruled(SUPPORTIVE, "He left", "He left.") == SUPPORTIVE
@@ -124,11 +116,16 @@ def test_a_number_that_the_verifier_prefers_in_place_of_a_lacking_one_turns_a_su
 
 def test_nothing_is_preferred_where_the_passage_has_all_or_speaks_of_something_else_or_the_verdict_is_another():
     always, cost = Prefers("EUR", 1.0, 1.0), "The work cost EUR 5,000"
+
+    def preferred(rulings, pairs, verifier):
+        return [found and found.new for found in guards.preferred(rulings, pairs, verifier)]
+
     doubtful = replace(SUPPORTIVE, scores={"supportive": 0.4, "editing_required": 0.3, "irrelevant": 0.3})
     assert preferred([doubtful], [read(cost, "The work cost EUR 6,000.")], always) == ["6,000"]
-    assert preferred([doubtful], [read(cost, "The work cost EUR 5,000.")], always) == [""]
-    assert preferred([doubtful], [read(cost, "Rain fell on EUR 6,000 of wheat.")], always) == [""]
-    assert preferred([IRRELEVANT], [read(cost, "The work cost EUR 6,000.")], always) == [""]
+    assert preferred([doubtful], [read(cost, "The work cost EUR 5,000.")], always) == [None]
+    assert preferred([doubtful], [read(cost, "Rain fell on EUR 6,000 of wheat.")], always) == [None]
+    assert preferred([doubtful], [read(cost, "The work cost EUR 6,000. She paid EUR 5,000.")], always) == ["6,000"]
+    assert preferred([IRRELEVANT], [read(cost, "The work cost EUR 6,000.")], always) == [None]
     assert preferred([], [], always) == []
 
 
