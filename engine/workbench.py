@@ -34,7 +34,7 @@ from engine.core.files import EMBEDDED, home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Settings
 from engine.core.values import Analysis, Answer, AuditRecord, Case, Passage, Stamp, Step, Value, inputs_hash
-from engine.corpus.collection import Collection, IngestReport, list_corpora
+from engine.corpus.collection import Collection, IngestReport, list_corpora, remove
 from engine.corpus.formats.records import Fields
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.methods.attr_rag import Score, scored_by
@@ -92,7 +92,8 @@ class Workbench:
     ) -> IngestReport:
         """Add files and folders to the collection `name`, made if absent with the settings' chunking and embedder.
 
-        With `ray_workers` so many actors on a Ray cluster embed the passages.
+        A new one is gone again if none of the files can be read. With `ray_workers` so many actors on a Ray cluster
+        embed the passages.
         """
         known = name in {corpus.name for corpus in list_corpora()}
         chunking = None if known and self.settings.chunking == Chunking() else self.settings.chunking
@@ -104,6 +105,9 @@ class Workbench:
                 report = dataclasses.replace(collection, given=spread).ingest(paths, watch, fields)
         else:
             report = collection.ingest(paths, watch, fields)
+        if not known and not report.documents:
+            remove(name)
+            return report
         bm25.index_of(collection.folder, collection.snapshot())  # now, so that the first question does not wait for it
         return report
 

@@ -81,7 +81,8 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
 def check(file: TextIO, verifier: str) -> None:
     """Check a claim against its evidence: supportive, editing_required, irrelevant or unparsed.
 
-    `relevance`, from 0 to 1, says how far the evidence concerns the claim, for or against it.
+    `relevance`, from 0 to 1, says how far the evidence concerns the claim, for or against it. The verdict is the
+    verifier's own: the guards on names, numbers and order that `facts` has do not change it.
 
     Example: python -m engine check claims.jsonl
     """

@@ -79,6 +79,10 @@ def draw_report(run: Run[IngestReport]) -> None:
         st.error(plain(run.problem))
     else:
         report = run.future.result()
+        if not report.documents:
+            st.error("None of these files could be read, so no corpus was made.")
+            draw_skipped(report.skipped)
+            return
         st.success(
             f"{report.added} added, {report.replaced} replaced, {report.unchanged} unchanged in"
             f" {duration(report.seconds)}. The corpus has {counted(report.documents, 'document')},"

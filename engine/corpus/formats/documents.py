@@ -166,7 +166,7 @@ def _words(token: Token) -> str:
 _HEADS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _BOX = 3  # elements at most in the box of a heading
-_POWER = re.compile(r"[-−+]?\d+")
+_POWER = re.compile(r"[-\u2212+]?\d+")
 
 
 def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:

@@ -188,6 +188,18 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
     assert "Remove it" in damaged["notes"][0]
 
 
+def test_a_new_corpus_of_which_nothing_can_be_read_is_gone_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
+    (tmp_path / "kiln.xyz").write_text("The kiln is green.")
+    refused = run("ingest", str(tmp_path / "kiln.xyz"), "--corpus", "kilns")
+    assert refused.exit_code == 1 and "unknown format" in refused.output
+    assert lines(run("corpora")) == []
+    (tmp_path / "kiln.txt").write_text("The kiln is green.")
+    assert run("ingest", str(tmp_path / "kiln.txt"), "--corpus", "kilns").exit_code == 0
+    assert run("ingest", str(tmp_path / "kiln.xyz"), "--corpus", "kilns").exit_code == 1
+    assert [corpus["documents"] for corpus in lines(run("corpora"))] == [1]
+
+
 def test_search_takes_settings(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
     pools = []
