@@ -12,7 +12,6 @@ from engine.analyses.kind import OCCLUSION, STEPS, Loaders, RunContext, analyse
 from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case
 from engine.cases.store import CaseStore
 from engine.commands import shared, steps as commands
-from engine.commands.shared import settings_of
 from engine.core.errors import Cancelled, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
@@ -151,8 +150,8 @@ def test_the_only_step_of_raise_direct_opens_with_the_whole_answer(collection):
 
 def written_by(reply, monkeypatch):
     """Let the commands' workbench have a scripted model."""
-    tools = Loaders(writer=lambda name: ScriptedWriter(reply))
-    monkeypatch.setattr(shared, "workbench", lambda *given: Workbench(settings_of(*given), tools))
+    tools, workbench = Loaders(writer=lambda name: ScriptedWriter(reply)), shared.workbench
+    monkeypatch.setattr(shared, "workbench", lambda *given: Workbench(workbench(*given).settings, tools))
 
 
 @pytest.fixture
