@@ -14,6 +14,7 @@ from components.evaluation_run import begin
 from components.html import plain, visible
 from components.polling import result_of, wait_for
 from engine.core.errors import GroundworkError
+from engine.core.progress import Watch
 from engine.core.text import counted
 from engine.models.registry import writers
 from engine.studies.catalogue import names, study_of
@@ -132,7 +133,7 @@ def _cost_and_start(config: Config, text: str) -> str | None:
     name = f"{COST}:{hash(text)}"
     left, right, _ = st.columns([2, 2, 4])
     if left.button("See the cost", key="see_cost", width="stretch"):
-        state.keep_run(name, analyses().start(lambda run: cost_of(config, run.watch), "cost"))
+        state.keep_run(name, analyses().start(lambda run: _cost(config, run.watch), "cost"))
     wait_for(name, "Reading the data set and preparing its corpus")
     found = result_of(name)
     if isinstance(found, tuple):
@@ -146,8 +147,14 @@ def _cost_and_start(config: Config, text: str) -> str | None:
     return None
 
 
-def _say_cost(planned: Plan, cost: Estimate) -> None:
-    """The planned run and its largest cost; parts left out and switched off."""
+def _cost(config: Config, watch: Watch) -> tuple[Plan, Estimate, str]:
+    """The plan, its largest cost, and how long it will take: read once, as all earlier runs are looked at."""
+    planned, cost = cost_of(config, watch)
+    return planned, cost, ahead(planned)
+
+
+def _say_cost(planned: Plan, cost: Estimate, time: str) -> None:
+    """The planned run, its largest cost and its time; parts left out and switched off."""
     shown = {
         "units": len(planned.units),
         "examples": len(planned.examples),
@@ -161,8 +168,8 @@ def _say_cost(planned: Plan, cost: Estimate) -> None:
     for column, (label, value) in zip(st.columns(len(parts)), parts.items(), strict=True):
         column.metric(label, f"{value:,}", border=True)
     st.caption("Upper bounds, estimated from a few examples per method.")
-    if known := ahead(planned):
-        st.markdown(plain(known))
+    if time:
+        st.markdown(plain(time))
     else:
         st.caption("How long it takes is known after the first unit: no earlier run used these models.")
     for what, count in planned.left_out.items():

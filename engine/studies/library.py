@@ -115,8 +115,10 @@ def ahead(planned: Plan) -> str:
     there, as many of them at a time; one of the same data comes before one of this machine.
     """
     known = [(folder, found) for folder in folders() if (found := _comparable(planned.config, folder)) is not None]
+    writes = any(planned.study.writes(planned.config, u, planned.examples[u.example]) for u in planned.units)
     counts = Counter(unit.method for unit in planned.units)
-    paces = [pace for method, count in counts.items() if (pace := _pace(planned, known, method, count)) is not None]
+    each = (_pace(planned.config, known, method, count, writes) for method, count in counts.items())
+    paces = [pace for pace in each if pace is not None]
     if len(paces) < len(counts):
         return ""
     by = {f"{pace.run}{_differs(pace)}": None for pace in paces}
@@ -140,11 +142,10 @@ def _comparable(wanted: Config, folder: Path) -> tuple[Config, list[Row]] | None
 
 
 def _pace(
-    planned: Plan, known: Sequence[tuple[Path, tuple[Config, list[Row]]]], method: str, count: int
+    wanted: Config, known: Sequence[tuple[Path, tuple[Config, list[Row]]]], method: str, count: int, writes: bool
 ) -> Pace | None:
-    """The pace of `count` units of a method, by the run most like the plan."""
-    wanted, found = planned.config, []
-    writes = any(planned.study.writes(wanted, unit, planned.examples[unit.example]) for unit in planned.units)
+    """The pace of `count` units of a method, by the run most like the config; `writes`: they ask for text."""
+    found = []
     for folder, (config, rows) in known:
         taken = [row.cost.seconds for row in rows if row.unit.method == method]
         if taken:
