@@ -1,12 +1,12 @@
 """Train a verifier: `python -m training.verifier --data DIR [--base all-mpnet-base-v2] [--teacher FILE]`.
 
 Low-rank adapters (Hu et al. 2021, LoRA) on every matrix of the base, its biases and norms, sixteen token types and a
-three-way head, by cross-entropy on the mixed pairs of `verifier_pairs`; with a teacher's shares of the classes
-(`verifier_teacher`) towards the mean of label and shares, and towards the shares alone for what a model wrote
-(distillation, Hinton et al. 2015). A later training can go on from the weights of an earlier one and keep a share of
-them (WiSE-FT, Wortsman et al. 2022). bf16 autocast where the hardware has it, linear decay, and a running mean of the
-weights, which is what is saved. Then `verifier_calibration` fits scale, bias and thresholds on the dev halves. On a GPU
-the recipe is the same and takes minutes.
+three-way head, by cross-entropy: towards the label on the mixed pairs of `verifier_pairs`, and towards the shares that
+the teacher (`verifier_teacher`) gives the classes on what a model wrote (distillation, Hinton et al. 2015). A later
+training can start from the weights of an earlier one and keep a share of them (WiSE-FT, Wortsman et al. 2022). bf16
+autocast where the hardware has it, linear decay, and a running mean of the weights, which is what is saved. Then
+`verifier_calibration` fits scale, bias and thresholds on the dev halves. On a GPU the recipe is the same and takes
+minutes.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Recipe:
     rate: float = 6e-4  # peak learning rate of the adapters
     tokens: int = 4096  # padded tokens in a batch
     smoothing: float = 0.03
-    trust: float = 0.5  # of the teacher against the label, where people or code gave one
+    times: int = 3  # how often a pair that a model wrote is in the list
     seed: int = 1337
-    average: float = 0.995  # running mean of the weights
+    average: float = 0.998  # running mean of the weights
 
 
 class LowRank(nn.Module):
@@ -91,16 +91,19 @@ class Wanted:
     shares: Floats
 
 
-def wanted(tokenizer: Any, pairs: Sequence[Pair], made: int, teacher: Floats | None, recipe: Recipe) -> Wanted:
-    """The training examples of `pairs`, the last `made` written by a model; `teacher`: (pairs, 3) or None."""
-    labels = np.array([label for _, _, label in pairs])
-    shares = np.eye(3, dtype=np.float32)[labels] * (1 - recipe.smoothing) + recipe.smoothing / 3
-    if teacher is not None:
-        trust = np.full((len(pairs), 1), recipe.trust, dtype=np.float32)
-        trust[len(pairs) - made :] = 1.0
-        shares = (1 - trust) * shares + trust * teacher
-    encoded = encode(tokenizer, [(claim, evidence) for claim, evidence, _ in pairs], LIMIT)
-    return Wanted(encoded, shares)
+def wanted(
+    tokenizer: Any, drawn: Sequence[Pair], made: Sequence[Pair], taught: Floats | None, recipe: Recipe
+) -> Wanted:
+    """The training examples; `taught`: the teacher's shares of the classes for `made`, shape (made, 3), or None."""
+
+    def of_labels(pairs: Sequence[Pair]) -> Floats:
+        labels = np.array([label for _, _, label in pairs], dtype=np.int64)
+        smoothed: Floats = np.eye(3, dtype=np.float32)[labels] * (1 - recipe.smoothing) + recipe.smoothing / 3
+        return smoothed
+
+    shares = [of_labels(drawn)] + [of_labels(made) if taught is None else taught] * recipe.times
+    encoded, more = (encode(tokenizer, [(c, e) for c, e, _ in pairs], LIMIT) for pairs in (drawn, made))
+    return Wanted(encoded + more * recipe.times, np.concatenate(shares))
 
 
 def batches(found: Wanted, recipe: Recipe) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
@@ -247,7 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
     parser.add_argument("--made", type=Path, help="folder that training.made_text wrote")
-    parser.add_argument("--teacher", type=Path, help="what training.verifier_teacher wrote for the same pairs")
+    parser.add_argument("--teacher", type=Path, help="what training.verifier_teacher wrote for the made pairs")
     parser.add_argument("--base", default=DEFAULT, help="an installed embedder")
     parser.add_argument("--drawn", type=int, default=DRAWN, help="pairs of people and code")
     parser.add_argument("--pairs", type=int, default=Recipe.pairs)
@@ -269,9 +272,9 @@ def main() -> None:
     add_adapters(network, recipe.rank)
     if asked.start:
         take_up(network, asked.start)
-    pairs, made = training_pairs(asked.data, asked.made, asked.drawn, recipe.seed)
-    teacher = np.load(asked.teacher) if asked.teacher else None
-    train(network, wanted(tokenizer, pairs, made, teacher, recipe), recipe, asked.out, asked.base)
+    drawn, made = training_pairs(asked.data, asked.made, asked.drawn, recipe.seed)
+    taught = np.load(asked.teacher) if asked.teacher else None
+    train(network, wanted(tokenizer, drawn, made, taught, recipe), recipe, asked.out, asked.base)
     if asked.start and asked.keep:
         mix(asked.start, asked.out, asked.keep)
     calibrate_folder(asked.data, asked.out)

@@ -161,25 +161,20 @@ def draw(pools: Pools, rng: Random) -> Iterator[Pair]:
             pair = made_from_cases(pools.cases, rng)
         if pair is not None:
             claim, evidence, meant = pair
-            yield (claim.rstrip(" .") if rng.random() < BARE else claim), evidence, meant
+            yield _said(claim, rng), evidence, meant
 
 
 def written(folder: Path, rng: Random) -> list[Pair]:
-    """Statements that a model wrote from a passage (`made_text`): against it, and some against another one's."""
+    """Statements that a model wrote (`made_text`), some without their full stop."""
     rows = read(folder, "claims.jsonl")
-    pairs: list[Pair] = [(clean(r["claim"]), r["evidence"], int(r["label"])) for r in rows]
-    for place, row in enumerate(rows):
-        near = rows[min(len(rows) - 1, place + rng.randint(3, 40))]
-        if rng.random() < 0.1 and near["evidence"] != row["evidence"]:
-            both = [row["evidence"], near["evidence"]]
-            rng.shuffle(both)
-            pairs.append((clean(row["claim"]), " ".join(both), int(row["label"])))
-    return pairs
+    return [(_said(clean(r["claim"]), rng), r["evidence"], int(r["label"])) for r in rows]
 
 
-def training_pairs(data: Path, made: Path | None, drawn: int, seed: int) -> tuple[list[Pair], int]:
-    """(pairs in a fixed order, how many of the last ones a model wrote): the same for teacher and student."""
+def _said(claim: str, rng: Random) -> str:
+    return claim.rstrip(" .") if rng.random() < BARE else claim
+
+
+def training_pairs(data: Path, made: Path | None, drawn: int, seed: int) -> tuple[list[Pair], list[Pair]]:
+    """Pairs of people and code, and those that a model wrote; each in a fixed order, for teacher and student."""
     rng = Random(seed)
-    pairs = list(islice(draw(load_pools(data), rng), drawn))
-    new = written(made, rng) if made else []
-    return [*pairs, *new], len(new)
+    return list(islice(draw(load_pools(data), rng), drawn)), written(made, Random(seed)) if made else []

@@ -3,9 +3,9 @@
 The teacher is a language model (Qwen2.5-Coder-1.5B) with low-rank adapters. It answers one closed question by the
 likelihood of three letters: does evidence support a claim, contradict it or leave it open. It is trained on the human
 and code-made pairs of `verifier_pairs` and calibrated on the fitted parts of the development sets. Its adapter folder
-is the large verifier (engine/models/verifier_large.py). With --made, it then scores every pair of the list, even those
-that a model wrote (teacher.npy, shape (pairs, 3)). An existing adapter in the folder is not trained again. Needs a GPU
-with 40 GB.
+is the large verifier (engine/models/verifier_large.py). With --made, it then scores the pairs that a model wrote
+(teacher.npy, shape (pairs, 3)), of which the small verifier learns. An existing adapter in the folder is not trained
+again. Needs a GPU with 40 GB.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from training.verifier_calibration import Seen, called, even, fit_scale, fit_thr
 from training.verifier_data import Pair
 from training.verifier_domains import every_set
 from training.verifier_held_out import MADE, HeldOut
-from training.verifier_pairs import training_pairs
+from training.verifier_pairs import training_pairs, written
 
 SMOOTHING = 0.05
 
@@ -153,7 +153,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--made", type=Path)
     parser.add_argument("--model", default=BASE)
-    parser.add_argument("--drawn", type=int, default=100_000, help="pairs of people and code; as for the student")
+    parser.add_argument("--drawn", type=int, default=100_000, help="pairs of people and code")
+    parser.add_argument("--seed", type=int, default=1337, help="of the made pairs' full stops; as for the student")
     parser.add_argument("--learn", type=int, default=64_000, help="of these, how many the teacher learns from")
     parser.add_argument("--rank", type=int, default=4)
     parser.add_argument("--rate", type=float, default=3e-4)
@@ -172,8 +173,8 @@ def main() -> None:
         looks = [np.log(teacher.shares(data.pairs, 4 * asked.tokens) + 1e-6) for data in sets]
         write_calibration(calibration(looks, sets), asked.out / "adapter")
     if asked.made:
-        pairs, _ = training_pairs(asked.data, asked.made, asked.drawn, 1337)
-        np.save(asked.out / "teacher.npy", teacher.shares(pairs, 4 * asked.tokens).astype(np.float32))
+        made = written(asked.made, Random(asked.seed))
+        np.save(asked.out / "teacher.npy", teacher.shares(made, 4 * asked.tokens).astype(np.float32))
 
 
 if __name__ == "__main__":
