@@ -3,8 +3,8 @@
 Low-rank adapters (Hu et al. 2021, LoRA) on every matrix of the base, its biases and norms, sixteen token types and a
 three-way head, by cross-entropy: towards the label on the mixed pairs of `verifier_pairs`, and towards the shares that
 the teacher (`verifier_teacher`) gives the classes on what a model wrote (distillation, Hinton et al. 2015). A later
-training can start from the weights of an earlier one and keep a share of them (WiSE-FT, Wortsman et al. 2022). bf16
-autocast where the hardware has it, linear decay, and a running mean of the weights, which is what is saved. Then
+training can start from the weights of an earlier one, and be saved as the mean with another (`mix`). bf16 autocast
+where the hardware has it, linear decay, and a running mean of the weights, which is what is saved. Then
 `verifier_calibration` fits scale, bias and thresholds on the dev halves. On a GPU the recipe is the same and takes
 minutes.
 """
@@ -181,15 +181,16 @@ def train(network: EvidenceNetwork, found: Wanted, recipe: Recipe, out: Path, ba
     save(trained(averaged), out, base)
 
 
-def mix(start: Path, out: Path, share: float) -> None:
-    """Move the weights in `out` towards those they were trained from: `share` in [0, 1] of these (WiSE-FT).
+def mix(other: Path, out: Path, share: float) -> None:
+    """Move the weights in `out` towards `other`'s: `share` in [0, 1] of these.
 
-    Fine-tuned weights lose on text of other kinds; the mean keeps most of what both have learned.
+    The mean of two trainings from one start (model soups), or of a training and its start (WiSE-FT; both Wortsman et
+    al. 2022): fine-tuned weights lose on text of other kinds, and the mean keeps most of what both have learned.
     """
     from safetensors.torch import load_file, save_file
 
     for name in (ADAPTER, REST):
-        old, new = load_file(start / name), load_file(out / name)
+        old, new = load_file(other / name), load_file(out / name)
         mean = {key: new[key].float().lerp(old[key].float(), share).to(new[key].dtype) for key in new}
         save_file(mean, out / name, metadata={"format": "pt"})
         (out / name).chmod(0o644)
@@ -259,24 +260,26 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=Recipe.rate)
     parser.add_argument("--seed", type=int, default=Recipe.seed, help="of the drawn pairs and their order")
     parser.add_argument("--start", type=Path, help="a folder of an earlier training to go on from")
-    parser.add_argument(
-        "--keep", type=float, default=0.0, help="share of the start's weights in the mean that is saved"
-    )
+    parser.add_argument("--times", type=int, default=Recipe.times, help="how often a made pair is in the list")
+    parser.add_argument("--mix", type=Path, help="a folder of weights to save the mean with")
+    parser.add_argument("--keep", type=float, default=0.5, help="share of the weights of --mix in that mean")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder that gets adapter, head and thresholds")
     parser.add_argument("--threads", type=int, default=1, help="more only on cores with nothing else to do")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     torch.manual_seed(asked.seed)
     network, tokenizer = base_network(asked.base)
-    recipe = Recipe(rank=asked.rank, pairs=asked.pairs, tokens=asked.tokens, rate=asked.rate, seed=asked.seed)
+    recipe = Recipe(
+        rank=asked.rank, pairs=asked.pairs, rate=asked.rate, tokens=asked.tokens, times=asked.times, seed=asked.seed
+    )
     add_adapters(network, recipe.rank)
     if asked.start:
         take_up(network, asked.start)
     drawn, made = training_pairs(asked.data, asked.made, asked.drawn, recipe.seed)
     taught = np.load(asked.teacher) if asked.teacher else None
     train(network, wanted(tokenizer, drawn, made, taught, recipe), recipe, asked.out, asked.base)
-    if asked.start and asked.keep:
-        mix(asked.start, asked.out, asked.keep)
+    if asked.mix:
+        mix(asked.mix, asked.out, asked.keep)
     calibrate_folder(asked.data, asked.out)
 
 
