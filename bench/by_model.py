@@ -24,8 +24,9 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
 from engine.english.statements import split
+from engine.methods.are.anchored_edit import smallest_edit
 from engine.methods.are.decompose import parse_facts
-from engine.methods.are.edit import parse_edit, smallest_edit
+from engine.methods.are.edit import parse_edit
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
 from engine.models.writing import WritingRequest, write_batch

@@ -26,9 +26,9 @@ from engine.core.metrics import harmonic_mean
 from engine.core.statistics import bootstrap_of_means
 from engine.core.values import Passage
 from engine.english.statements import split
+from engine.methods.are.anchored_edit import smallest_edit
 from engine.methods.are.are import check_answer
 from engine.methods.are.decompose import decompose
-from engine.methods.are.edit import smallest_edit
 from engine.methods.are.evidence import Sources
 from engine.methods.are.tools import Task, Tools
 from engine.models.embedder import load_embedder

@@ -15,9 +15,10 @@ from engine.cases.review import Review
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
 from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value
+from engine.methods.are.anchored_edit import smallest_edit
 from engine.methods.are.baselines import ASKS_NOTHING, Baseline, Entropy, ask_questions, entropies, run_baseline
 from engine.methods.are.decompose import RULES, decompose
-from engine.methods.are.edit import asked_edit, smallest_edit
+from engine.methods.are.edit import asked_edit
 from engine.methods.are.tools import Tools
 from engine.methods.are.values import Decomposition, Edit, Measures, Ruling
 from engine.methods.are.verdict import ask_verdict, judge

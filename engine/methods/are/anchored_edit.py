@@ -1,25 +1,28 @@
 """The smallest edit of a fact by the sentence that speaks of it (`anchor.py`): what the passage has in its place.
 
 Only numbers, dates, names, opposites, negation and the order of two events are replaced, and only so that fewer numbers
-and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
-stands where the verifier calls it supportive, a number, date or name also on other grounds (`grounds`), an order of
-events where the passages give it (`event_order.py`): a small verifier cannot tell that. What stood for an edit is said
-on the ruling. A name is checked as the sentence has it; in full, and in the place of what is said of the old one ("the
-clerk Ann Berg"), it is put in after that. No paper's method: ARE's language model edits (appendix A.4). Left out:
-everything that is not one of these kinds (`edit.py`).
+and names of the fact are missing from the passage than before, or no more where a comparison or opposite is turned. The
+edit is checked again against that sentence. It is kept if the verifier calls it supportive, a number, date or name also
+on other grounds (`grounds`), an order of events if the passages give it (`event_order.py`): a small verifier cannot
+tell that. The ruling says what an edit was kept for. A second span is changed if the first alone is not good enough;
+after a good one, only a number or date. A name is checked as the sentence has it; in full, and in the place of what is
+said of the old one ("the clerk Ann Berg"), it is put in after that. No paper's method: ARE's language model edits
+(appendix A.4). Left out: everything that is not one of these kinds.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from engine.core.progress import Watch
 from engine.english.parser import common_nouns
-from engine.methods.are.anchor import Anchor, Others
-from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, Replacement, apply, changes, replacements
+from engine.methods.are.anchor import Anchor, Others, anchors, others
+from engine.methods.are.edit import CANDIDATES, Replacement, apply, changes, replacements
 from engine.methods.are.event_order import against, turned
 from engine.methods.are.names import in_full, may_replace, names
 from engine.methods.are.quantities import CURRENCIES, dates, in_other_order, months, quantities
@@ -30,52 +33,82 @@ from engine.models.protocols import Entailment, Judged
 _FAR = 60  # characters before a name in which what is said of it is looked for
 _DESCRIBED = re.compile(r"\b(?P<article>[Tt]he) (?:[a-z-]+ ){1,3}$")
 ORDER = "order of events"
+SPANS = 2  # replacements that one edit may consist of
+KIND = 0.35  # what the plausibility of a replacement's kind counts beside p(supportive)
+DOUBT = 0.1  # p(editing required) less p(supportive), from which a claim is edited
+ENOUGH = 0.4  # p(supportive) that the edited text must reach
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
 PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
+
+
+def smallest_edit(claim: str, evidence: str, verifier: Entailment, watch: Watch | None = None) -> Edit | None:
+    """The edit of a claim by its evidence, None if nothing is good enough or the verifier hardly contradicts the claim.
+
+    The evidence was given with the claim, so it counts as cited by it.
+    """
+    before = verifier.judge([(claim, evidence)], watch)[0]
+    if before.verdict == "supportive" or before.scores["editing_required"] - before.scores["supportive"] < DOUBT:
+        return None
+    passage = Evidence(text=evidence, source="case", number=1)
+    near = anchors(claim, [passage], cited=[1])
+    return anchored_edit(claim, passage, near[0], others(near[0], near, (evidence,), claim), verifier, watch)
 
 
 def anchored_edit(
     fact: str, evidence: Evidence, anchor: Anchor, others: Others, verifier: Entailment, watch: Watch | None = None
 ) -> Edit | None:
     """The edited fact, what was changed and the ruling on it; None where nothing is good enough."""
-    sentence = evidence.text[anchor.named : anchor.end]
-    candidates = options(fact, evidence, anchor, others)
-    if not candidates:
-        return None
-    texts = [apply(fact, change) for change in candidates]
-    before, *judged = verifier.judge([(text, sentence) for text in (fact, *texts)], watch)
-    worths = [
-        one.scores["supportive"]
-        - one.scores["editing_required"] / 2
-        + KIND * change.weight
-        + PINNED * (pinned(fact, change, sentence) or miscopied(fact, change, others))
-        for one, change in zip(judged, candidates, strict=True)
-    ]
-    best = max(range(len(worths)), key=worths.__getitem__)
-    chosen = candidates[best]
-    if chosen.kind == ORDER:
-        ruling = _beside(judged[best], f'the passages give the two events in the order of "{chosen.new}"', verifier)
-    elif judged[best].verdict == "supportive" and judged[best].scores["supportive"] >= ENOUGH:
-        ruling = _moved(Ruling.of(judged[best], verifier), anchor)
-    else:
-        better = judged[best].scores["supportive"] > before.scores["supportive"]
-        alike = [change for change, text in zip(candidates, texts, strict=True) if text == texts[best]]
-        why = next(filter(None, (grounds(fact, one, evidence, anchor, others, better) for one in alike)), "")
-        if not why:
-            return None
-        ruling = _moved(_beside(judged[best], why, verifier), anchor)
-    if chosen.kind == "name":
-        whole = _whole_name(fact, chosen, sentence, others)
-        after = apply(fact, whole)
-        old = fact[whole.start : whole.end]
-        changed: tuple[Change, ...] = (Change(start=whole.start, end=whole.end, old=old, new=whole.new),)
-    else:
-        after, changed = texts[best], changes(fact, texts[best])
+    sentence, whole = evidence.text[anchor.named : anchor.end], f"{evidence.title}\n{evidence.text}"
+    text, edit = fact, None
+    made: list[Replacement] = []
+    for _ in range(SPANS):
+        candidates = options(text, evidence, anchor, others)
+        candidates = [change for change in candidates if edit is None or change.kind in COUNTED]
+        if not candidates:
+            break
+        texts = [apply(text, change) for change in candidates]
+        before, *judged = verifier.judge([(one, sentence) for one in (text, *texts)], watch)
+        worths = [
+            one.scores["supportive"]
+            - one.scores["editing_required"] / 2
+            + KIND * change.weight
+            + PINNED * (pinned(text, change, sentence) or miscopied(text, change, others))
+            for one, change in zip(judged, candidates, strict=True)
+        ]
+        best = max(range(len(worths)), key=worths.__getitem__)
+        change, why = candidates[best], ""
+        if edit is not None or not made:  # else the words put in first would speak for the others
+            better = judged[best].scores["supportive"] > before.scores["supportive"]
+            alike = [one for one, other in zip(candidates, texts, strict=True) if other == texts[best]]
+            why = next(filter(None, (grounds(text, one, evidence, anchor, others, better) for one in alike)), "")
+        ruling = _ruling(judged[best], why, anchor, verifier)
+        made.append(_whole_name(text, change, sentence, others) if change.kind == "name" else change)
+        text = apply(text, made[-1])
+        if ruling is not None:
+            edit = _edit(fact, text, made, ruling, verifier)
+        anchor = dataclasses.replace(anchor, lacking=missing(text, whole))
+    return edit
+
+
+def _ruling(judged: Judged, why: str, anchor: Anchor, verifier: Entailment) -> Ruling | None:
+    """The ruling on the edited fact as one on its passage, by the verifier or what else speaks for it; None of none."""
+    ruling = Ruling.of(judged, verifier)
+    ruling = replace(ruling, window=(ruling.window[0] + anchor.named, ruling.window[1] + anchor.named))
+    if judged.verdict == "supportive" and judged.scores["supportive"] >= ENOUGH:
+        return ruling
+    note = f"supportive, because {why}; else {ruling.note}"
+    return replace(ruling, verdict="supportive", note=note) if why else None
+
+
+def _edit(fact: str, text: str, made: Sequence[Replacement], ruling: Ruling, verifier: Entailment) -> Edit:
+    """The edit by what was replaced in turn; a name alone is one change, however many of its words are new."""
+    first = made[0]
+    whole = (Change(start=first.start, end=first.end, old=fact[first.start : first.end], new=first.new),)
     return Edit(
         before=fact,
-        after=after,
-        changes=changed,
-        why=f"{chosen.kind} as the passage has it",
+        after=text,
+        changes=whole if [change.kind for change in made] == ["name"] else changes(fact, text),
+        why=f"{', '.join(dict.fromkeys(change.kind for change in made))} as the passage has it",
         made_by=f"substitution checked by {verifier.name}",
         ruling=ruling,
     )
@@ -92,8 +125,8 @@ def _whole_name(fact: str, change: Replacement, sentence: str, others: Others) -
         nouns = common_nouns(fact)  # "bank clerk", not "firm paid"
         said = re.compile(r"\w+").finditer(fact, described.end("article"), change.start)
         if all(word.span() in nouns for word in said):
-            return Replacement(described.start(), change.end, f"{described['article']} {new}")
-    return Replacement(change.start, change.end, new)
+            return dataclasses.replace(change, start=described.start(), new=f"{described['article']} {new}")
+    return dataclasses.replace(change, new=new)
 
 
 def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> list[Replacement]:
@@ -103,11 +136,11 @@ def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> li
     """
     sentence, named = (evidence.text[start : anchor.end] for start in (anchor.start, anchor.named))
     whole = f"{evidence.title}\n{evidence.text}"
-    found = replacements(fact, sentence, anchored=True)
+    found = replacements(fact, sentence)
     if order := against(fact, evidence.text, others.dated):  # the word that states the opposite order of two events
         found.insert(0, Replacement(order.start, order.end, turned(fact, order), ORDER, 1.0))
     if named != sentence:
-        found += [change for change in replacements(fact, named, anchored=True) if change.kind == "name"]
+        found += [change for change in replacements(fact, named) if change.kind == "name"]
     return [change for change in found if _fits(fact, change, whole, others, anchor)][:CANDIDATES]
 
 
@@ -117,8 +150,8 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
         return anchor.share >= DELETED and not left
     if change.kind == ORDER:
         return not left & others.nowhere  # one event may be told in another passage
-    if change.kind == "opposite":
-        return not left
+    if change.kind == "opposite" or (change.kind == "comparison" and change.new):
+        return left <= set(anchor.lacking)
     if _said_already(fact, change, others.clause):
         return False
     if change.kind == "name":
@@ -146,29 +179,19 @@ def _said_already(fact: str, change: Replacement, clause: str = "") -> bool:
     if change.kind == "name":
         new = stems(change.new)
         return len(new & stems(rest)) * 2 > len(new)
-    if change.kind == "date":
-        return not {found[2:] for found in dates(change.new)}.isdisjoint(found[2:] for found in dates(rest))
     values, others = ({(q.value, q.unit == "day") for q in quantities(text)} for text in (change.new, rest))
-    return change.kind == "number" and not values.isdisjoint(others)
+    end = change.start + len(change.new)
+    days = {found[2:] for found in dates(apply(fact, change)) if found[0] < end and change.start < found[1]}
+    told = not days.isdisjoint(found[2:] for found in dates(rest))
+    return told or (change.kind == "number" and not values.isdisjoint(others))
 
 
-def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:
-    """A supportive ruling based on words, numbers or dates, with the verifier's ruling."""
-    ruling = Ruling.of(judged, verifier)
-    return replace(ruling, verdict="supportive", note=f"supportive, because {why}; else {ruling.note}")
-
-
-def _moved(ruling: Ruling, anchor: Anchor) -> Ruling:
-    """The ruling on a sentence as one on its passage."""
-    return replace(ruling, window=(ruling.window[0] + anchor.start, ruling.window[1] + anchor.start))
-
-
-# What stands for a number, date or name that is put in, where a small verifier doubts the edited fact.
+# What speaks for a number, date, name or order of events that is put in, where a small verifier doubts the edited fact.
 #
-# In this order: what stands beside it in the sentence stands beside it in the fact (`pinned`); the fact's number is
-# in no passage, and the sentence has its digits in another order; the sentence holds most other numbers and names of
-# the fact; it holds most words of the fact, and the verifier speaks for the edited fact more than for the fact. No
-# paper's method: a large language model does this in ARE, appendix A.4.
+# An order of events was read from the passages. Else, in this order: the sentence has the same next to it as the fact
+# (`pinned`); the fact's number is in no passage, and the sentence has its digits in another order; the sentence holds
+# most other numbers and names of the fact; it holds most words of the fact, and the verifier speaks for the edited fact
+# more than for the fact. No paper's method: a large language model does this in ARE, appendix A.4.
 
 LEAST = 0.5  # worth of the anchor from which what is pinned is put in
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
@@ -181,6 +204,8 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
 
     `better`: the verifier speaks for the edited fact more than for the fact.
     """
+    if change.kind == ORDER:
+        return f'the passages give the two events in the order of "{change.new}"'
     edited, sentence = apply(fact, change), evidence.text[anchor.start : anchor.end]
     left = set(missing(edited, f"{evidence.title}\n{evidence.text}"))
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):

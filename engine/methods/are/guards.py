@@ -108,7 +108,7 @@ def _in_place(pair: Read) -> list[Replacement]:
     lacking = set(missing(pair.fact, near)) if anchor.share >= SAME else set()
     if not lacking:
         return []
-    found = replacements(pair.fact, text[anchor.start : anchor.end], anchored=True)
+    found = replacements(pair.fact, text[anchor.start : anchor.end])
     return [change for change in found if set(missing(apply(pair.fact, change), near)) < lacking][:CANDIDATES]
 
 

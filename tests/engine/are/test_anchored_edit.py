@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from engine.methods.are.anchor import anchors, others
-from engine.methods.are.anchored_edit import anchored_edit
+from engine.methods.are.anchored_edit import anchored_edit, smallest_edit
 from engine.methods.are.shared_words import missing
 from engine.methods.are.values import Evidence
+from engine.models.protocols import Judged
 from tests.engine.are.scripted import WordVerifier, judged
 
 
@@ -262,3 +263,96 @@ def test_nothing_is_put_in_that_the_clause_says_beside_the_fact():
 def test_who_she_is_stands_in_the_sentence_before():
     found = edited("Ann Berg agreed to wait a week", "Bea Holm was called. She agreed to wait a week.")
     assert found.after == "Bea Holm agreed to wait a week"
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "edited"),
+    [
+        ("She was born on 5 March 1990.", "She was born on 8 March 1990.", "She was born on 8 March 1990."),
+        ("The sum was EUR 113,650.", "In all the sum was EUR 103,850.", "The sum was EUR 103,850."),
+        ("Ned McDodd is the mayor.", "The mayor is Zach Ivey.", "Zach Ivey is the mayor."),
+        ("The bridge is not open.", "The bridge is open.", "The bridge is open."),
+        ("The southern gate is old.", "The northern gate is old.", "The northern gate is old."),
+    ],
+)
+def test_one_span_of_the_same_kind_is_changed(claim, evidence, edited):
+    found = smallest_edit(claim, evidence, WordVerifier())
+    assert found.after == edited
+    assert found.ruling.verdict == "supportive"
+    assert sum(max(len(c.old.split()), len(c.new.split())) for c in found.changes) <= 2
+
+
+def test_a_supported_claim_is_not_edited_and_costs_one_verdict():
+    verifier = WordVerifier()
+    assert smallest_edit("Ice melts.", "Ice melts in summer.", verifier) is None
+    assert len(verifier.pairs) == 1
+
+
+class FirstSaying(WordVerifier):
+    """Gives that verdict on the first pair that it is asked about."""
+
+    def __init__(self, verdict):
+        super().__init__()
+        self.verdicts = [verdict]
+
+    def judge(self, pairs, watch=None):
+        return [self.verdicts.pop() if self.verdicts else own for own in super().judge(pairs, watch)]
+
+
+@pytest.mark.parametrize(("against", "edited"), [(0.45, False), (0.55, True)])
+def test_a_claim_is_edited_only_where_clearly_more_speaks_against_it_than_for_it(against, edited):
+    verdict = Judged("editing_required", {"supportive": 0.4, "editing_required": against, "irrelevant": 0.6 - against})
+    found = smallest_edit("Ice melts at 2 degrees.", "Ice melts at 0 degrees.", FirstSaying(verdict))
+    assert (found is not None) is edited
+
+
+def test_without_a_good_candidate_there_is_no_edit():
+    assert smallest_edit("Ice melts fast.", "Steam rises.", WordVerifier()) is None
+
+
+def test_the_gate_is_the_verdict_not_the_words():
+    assert smallest_edit("It is 5.", "It is 6.", FirstSaying(judged("supportive"))) is None
+
+
+class Supporting(WordVerifier):
+    """Supports these claims and finds every other contradicted."""
+
+    def __init__(self, *claims):
+        super().__init__()
+        self.claims = claims
+
+    def _verdict(self, claim, evidence):
+        return "supportive" if claim in self.claims else "editing_required"
+
+
+def test_two_spans_that_are_wrong_together_are_both_changed():
+    found = edited("The mill paid EUR 850 on 5 March", "On 8 March the mill paid EUR 580.")
+    assert found.after == "The mill paid EUR 580 on 8 March"
+    assert [(change.old, change.new) for change in found.changes] == [("850", "580"), ("5", "8")]
+    assert found.ruling.verdict == "supportive"
+
+
+def test_after_a_good_name_no_other_name_is_changed():
+    fact, text = "The note went to Bea Holm in Riga", "To Ann Berg the note went in Oslo."
+    first, second = "The note went to Ann Berg in Riga", "The note went to Ann Berg in Oslo"
+    assert edited(fact, text, verifier=Supporting(first, second)).after == first
+
+
+def test_a_comparison_is_turned_round_though_another_number_of_the_passage_bears_it_out():
+    fact, text = "More than 9 ships left the port", "6 ships left the port, 20 came in."
+    assert missing(fact, text) == ()
+    turned = "Less than 9 ships left the port"
+    assert edited(fact, text, verifier=Supporting(turned)).after == turned
+
+
+def test_a_comparison_that_a_number_of_the_passage_bears_out_is_not_deleted():
+    fact, text = "The firm spread it over three payments", "On account 4471 the firm made three payments."
+    assert edited(fact, text, verifier=Supporting("The firm spread it three payments")) is None
+
+
+def test_a_month_gives_way_to_the_month_of_a_day():
+    assert edited("It opened in May 1970", "In 1970 it opened, on 26 December.").after == "It opened in December 1970"
+
+
+def test_other_words_are_left_alone():
+    assert smallest_edit("The tower is by a lake.", "The tower is by a mill.", WordVerifier()) is None
