@@ -93,7 +93,7 @@ PARAGRAPH = (
 )
 SHOWN_PARAGRAPH = (
     PARAGRAPH.format(form="a report of an agency", field="fisheries", words="mills, nets"),
-    "The survey covered 14 landing places on Lake Varn between March and October 1932. After the dam was closed, the "
+    "The survey covered 14 landing places on Lake Varn from March to October 1932. After the dam was closed, the "
     "catch of whitefish fell from 310 to 95 tonnes a year, while perch was not affected. Nets with a mesh under 40 mm "
     "were torn in most of the mill races. The agency paid for 212 of the 540 nets that owners had reported. Whether "
     "the fish ladder helps cannot be said yet, because counting began only in August. Owners who fish above the mills "
