@@ -6,7 +6,7 @@ out with a number or name of that sentence in its place, the passage contradicts
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
-supportive verdict under 0.85 is unsure, and remains supportive, if the fact names a role by a common noun and the
+supportive verdict under 0.9 is unsure, and remains supportive, if the fact names a role by a common noun and the
 passage has no word near in meaning to it.
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
@@ -45,7 +45,7 @@ SAME = 0.5  # share from which a sentence's number or name may be what the fact 
 PREFERS = 0.2  # p(supportive) that it adds, from which the passage contradicts the fact; bench/guards.py
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
-WELL = 0.85  # p(supportive) from which roles are not compared
+WELL = 0.9  # p(supportive) from which roles are not compared
 SOMEONE = -0.03  # how much nearer a noun is to WHO than to WHAT, at least, to count as a role
 
 
