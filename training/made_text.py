@@ -68,23 +68,13 @@ FORMS = (
 )
 FIELDS = (
     *("medicine", "infectious diseases", "vaccines", "nutrition", "pharmacy", "nursing", "psychology", "genetics"),
-    *(
-        "climate",
-        "weather",
-        "ecology",
-        "oceans",
-        "agriculture",
-        "forestry",
-        "energy",
-        "geology",
-        "astronomy",
-        "physics",
-    ),
-    *("chemistry", "materials", "biology", "neuroscience", "statistics", "software", "networks", "machine learning"),
-    *("railways", "aviation", "shipping", "roads", "construction", "manufacturing", "mining", "waste", "water supply"),
-    *("banking", "insurance", "taxes", "trade", "prices", "labour", "housing", "pensions", "procurement", "auditing"),
-    *("law", "elections", "police", "migration", "schools", "universities", "museums", "history", "archaeology"),
-    *("music", "film", "literature", "sport", "cooking", "fashion", "tourism", "languages", "religion", "architecture"),
+    *("climate", "weather", "ecology", "oceans", "agriculture", "forestry", "energy", "geology", "astronomy"),
+    *("physics", "chemistry", "materials", "biology", "neuroscience", "statistics", "software", "networks"),
+    *("machine learning", "railways", "aviation", "shipping", "roads", "construction", "manufacturing", "mining"),
+    *("waste", "water supply", "banking", "insurance", "taxes", "trade", "prices", "labour", "housing", "pensions"),
+    *("procurement", "auditing", "law", "elections", "police", "migration", "schools", "universities", "museums"),
+    *("history", "archaeology", "music", "film", "literature", "sport", "cooking", "fashion", "tourism"),
+    *("languages", "religion", "architecture"),
 )
 PARAGRAPH = (
     "Write one paragraph of five or six sentences as it could be found in {form} on {field}. It speaks of: {words}. "
