@@ -28,11 +28,11 @@ from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
 from engine.methods.are.values import Check, Evidence, FactRecord, Outcome
 from engine.models.alignment import clean
+from engine.models.calibration import Ints, macro_f1
 from engine.models.embedder import embed_passages, load_embedder
 from engine.models.protocols import Embedder, Entailment
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
-from training.verifier_calibration import Ints, macro_f1
 from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, held_out_page, label_of, read
 from training.verifier_held_out import domain_shift
 

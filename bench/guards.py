@@ -32,11 +32,11 @@ from engine.methods.are.tools import OfSentences
 from engine.methods.are.values import Evidence
 from engine.methods.are.verdict import judge
 from engine.models.alignment import clean
+from engine.models.calibration import class_f1, macro_f1
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, Entailment
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
-from training.verifier_calibration import class_f1, macro_f1
 from training.verifier_data import pages_of
 from training.verifier_edits import contradict
 

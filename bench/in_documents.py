@@ -25,9 +25,9 @@ from engine.answer.in_documents import probability
 from engine.answer.sentence_scores import WEIGHTS, WORDS_IN_CLOSENESS, Candidate, score_sentences
 from engine.core.settings import Retrieval
 from engine.corpus.collection import Collection
+from engine.models.calibration import expected_calibration_error
 from engine.models.embedder import load_embedder
 from engine.models.reranker import load_reranker
-from training.verifier_calibration import expected_calibration_error
 from training.verifier_data import read
 
 SETS = {"XQuAD": ("xquad_en", 300), "CLAP NQ": ("clapnq", 600)}  # folder, questions

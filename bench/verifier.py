@@ -23,10 +23,10 @@ from bench.results import conditions, write_section
 from engine.core.errors import FileError
 from engine.core.files import ASSETS
 from engine.core.text import sentences
+from engine.models.calibration import Ints, class_f1, expected_calibration_error, macro_f1, reliability
 from engine.models.protocols import Entailment, Floats
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import FOLDER, load_embedded, load_entailment
-from training.verifier_calibration import Ints, class_f1, expected_calibration_error, macro_f1, reliability
 from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Pair, overlap
 from training.verifier_domains import SIZE, every_set
 from training.verifier_held_out import VITAMINC, HeldOut, held_out_sets

@@ -12,9 +12,10 @@ from engine.core.errors import FileError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings, all_settings
 from engine.methods.are.decompose import RULES
+from engine.models.calibration import own_calibrations
 from engine.models.catalogue import Entry, catalogue
 from engine.models.defaults import default_for
-from engine.models.verifier import LARGE, MEDIUM, VERIFIERS
+from engine.models.verifier import CALIBRATED, LARGE, MEDIUM, VERIFIERS
 
 TOLD = {EMBEDDED: "fastest", MEDIUM: "better", LARGE: "best, about 1.6 s per claim and passage on two cores"}
 _SWITCHES = [s for s in all_settings() if s.stage == "verification" and s.kind == "switch"]
@@ -72,7 +73,7 @@ def _verifier() -> str:
     """Choose who decides; says what the larger ones bring, and how to install them."""
     chosen = st.selectbox(
         "Verifier",
-        VERIFIERS,
+        [*VERIFIERS, *(CALIBRATED + fitted.name for fitted in own_calibrations())],
         key="facts_verifier",
         accept_new_options=True,
         format_func=lambda name: visible(f"{name} ({TOLD[name]})" if name in TOLD else name),

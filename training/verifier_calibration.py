@@ -15,17 +15,14 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from engine.models.calibration import Ints, deciding, fit_thresholds, precisions_on
 from engine.models.protocols import Floats
 from engine.models.verdicts import CLASSES, Precision, Thresholds, combine, windows
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier
 from training.verifier_data import Pair
 from training.verifier_domains import SIZE, every_set
 from training.verifier_held_out import MADE, HeldOut
-
-Ints = NDArray[np.int64]
-GRID = np.arange(0.26, 0.80, 0.02)
 
 
 @dataclass(frozen=True)
@@ -58,72 +55,13 @@ def fit_scale(seen: Seen) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(map(float, found[:3])), tuple(map(float, found[3:]))
 
 
-def macro_f1(labels: Ints, called: Ints, weights: Floats | None = None) -> float:
-    """Mean F1 of the classes that occur among `labels`."""
-    return float(np.mean([f for f in class_f1(labels, called, weights) if not np.isnan(f)]))
-
-
-def class_f1(labels: Ints, called: Ints, weights: Floats | None = None) -> list[float]:
-    """F1 of each class; NaN for a class that `labels` lacks."""
-    weight = np.ones(len(labels)) if weights is None else weights
-    scores = []
-    for index in range(len(CLASSES)):
-        true, mine = labels == index, called == index
-        both = (weight * (true & mine)).sum()
-        scores.append(float(2 * both / ((weight * true).sum() + (weight * mine).sum())) if true.any() else float("nan"))
-    return scores
-
-
-def expected_calibration_error(probabilities: Floats, labels: Ints, bins: int = 10) -> float:
-    """Mean |confidence - accuracy| over equal-width bins of the top probability, weighted by their pairs."""
-    return sum(n * abs(c - a) for _, n, c, a in reliability(probabilities, labels, bins)) / max(1, len(labels))
-
-
-def reliability(probabilities: Floats, labels: Ints, bins: int = 10) -> list[tuple[float, int, float, float]]:
-    """(lower edge, pairs, mean confidence, accuracy) of each bin of the top probability that holds pairs."""
-    top, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
-    places = np.minimum((top * bins).astype(int), bins - 1)
-    rows = []
-    for place in np.unique(places):
-        inside = places == place
-        rows.append((place / bins, int(inside.sum()), float(top[inside].mean()), float(right[inside].mean())))
-    return rows
-
-
-def fit_thresholds(sets: Sequence[tuple[Floats, Ints]]) -> tuple[float, float]:
-    """The two thresholds with the best mean macro-F1.
-
-    A set is an array of (p(supportive), p(editing required)) per pair, and the labels.
-    """
-    best, at = -1.0, (0.5, 0.5)
-    for supportive in GRID:
-        for editing in GRID:
-            limits = float(supportive), float(editing)
-            score = float(np.mean([macro_f1(labels, called(found, *limits)) for found, labels in sets]))
-            if score > best:
-                best, at = score, limits
-    return round(at[0], 2), round(at[1], 2)
-
-
-def called(maxima: Floats, supportive: float, editing: float) -> Ints:
-    """The class of each row of (p supportive, p editing required): `decide` for arrays."""
-    ratios = maxima / np.array([supportive, editing], dtype=np.float32)
-    result: Ints = np.where(ratios.max(axis=1) >= 1.0, ratios.argmax(axis=1), 2)
-    return result
-
-
 def precisions(sets: Sequence[HeldOut], verdicts: Sequence[Ints]) -> tuple[Precision, ...]:
     """Precision of each class by set, on the halves that nothing was fitted on."""
-    rows = []
-    for data, mine in zip(sets, verdicts, strict=True):
-        labels = np.array([label for _, _, label in data.pairs])
-        half = np.array(data.half(fitted=False))
-        for index, name in enumerate(CLASSES):
-            chosen = half[mine[half] == index]
-            if len(chosen) and (labels == index).any():
-                share = float((labels[chosen] == index).mean())
-                rows.append(Precision(verdict=name, measured_on=data.name, share=round(share, 3), called=len(chosen)))
-    return tuple(rows)
+    halves = [np.array(data.half(fitted=False)) for data in sets]
+    every = zip(sets, verdicts, halves, strict=True)
+    return tuple(
+        row for data, mine, half in every for row in precisions_on(data.name, labels_of(data)[half], mine[half])
+    )
 
 
 def calibrate(verifier: EmbeddedVerifier, sets: Sequence[HeldOut]) -> Calibration:
@@ -159,12 +97,6 @@ def window_logits(verifier: EmbeddedVerifier, pairs: Sequence[Pair]) -> list[Flo
     spans = [windows(evidence) for _, evidence, _ in pairs]
     flat = [(c, e[a:b]) for (c, e, _), found in zip(pairs, spans, strict=True) for a, b in found]
     return np.split(verifier.logits(flat), np.cumsum([len(found) for found in spans])[:-1])
-
-
-def deciding(logits: Floats) -> Floats:
-    """The logits of the pair's window that speaks most for or against, shape (3,)."""
-    row: Floats = logits[logits[:, :2].max(axis=1).argmax()]
-    return row
 
 
 def _call(fitted: Calibration, logits: Floats) -> int:

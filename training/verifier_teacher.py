@@ -22,12 +22,13 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
+from engine.models.calibration import called, fit_thresholds
 from engine.models.protocols import Floats
 from engine.models.verdicts import Thresholds
 from engine.models.verifier import Calibration
 from engine.models.verifier_large import BASE, letter_logits, questions
 from training.adapter import MODULES
-from training.verifier_calibration import Seen, called, even, fit_scale, fit_thresholds, labels_of, precisions
+from training.verifier_calibration import Seen, even, fit_scale, labels_of, precisions
 from training.verifier_data import Pair
 from training.verifier_domains import every_set
 from training.verifier_held_out import MADE, HeldOut

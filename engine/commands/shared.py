@@ -53,7 +53,7 @@ verifier_option = click.option(
     "--verifier",
     default=EMBEDDED,
     show_default=True,
-    help="embedded, medium, large, an NLI model's id or folder, or lm:MODEL.",
+    help="embedded, medium, large, calibrated:NAME, an NLI model's id or folder, or lm:MODEL.",
 )
 
 

@@ -19,7 +19,7 @@ from engine.commands.shared import (
     with_workbench,
 )
 from engine.core.errors import InputError, RecordError
-from engine.core.values import Value, read_jsonl
+from engine.core.values import Value
 from engine.methods.raise_.threshold import LabelledQuestion, calibrate, keep, labelled_pairs, logical_query
 from engine.methods.raise_.values import METHODS, Problem, ReasonStep, Solution, letter, method_of, similarity
 from engine.retrieve.search import check_query
@@ -126,7 +126,7 @@ def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool, model: str, be
     Example: python -m engine calibrate-threshold labelled.jsonl --corpus notes --model embedded
     """
     collection, watch = bench.collection(corpus), progress()
-    pairs = labelled_pairs(_labelled(file), collection)
+    pairs = labelled_pairs(LabelledQuestion.all_from(file), collection)
     writer = bench.tools.generator(model)
     found = calibrate(
         pairs,
@@ -140,16 +140,6 @@ def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool, model: str, be
     if not dry_run:
         keep(found)
     emit({**found.to_dict(), "pairs": len(found.similarities), "kept": not dry_run})
-
-
-def _labelled(file: TextIO) -> list[LabelledQuestion]:
-    """The records; the first bad one ends the call, for a T from part of a file would pass for one from all of it."""
-    found = []
-    for data in read_jsonl(file):
-        if isinstance(data, RecordError):
-            raise data
-        found.append(LabelledQuestion.from_dict(data))
-    return found
 
 
 COMMANDS = (steps, calibrate_threshold)

@@ -34,6 +34,16 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return data
 
     @classmethod
+    def all_from(cls, lines: Iterable[str]) -> list[Self]:
+        """The records of a JSONL file; the first bad one is raised: a fit to some would pass for one to all of them."""
+        found = []
+        for data in read_jsonl(lines):
+            if isinstance(data, RecordError):
+                raise data
+            found.append(cls.from_dict(data))
+        return found
+
+    @classmethod
     def from_dict(cls, data: Any) -> Self:
         """The value of plain data, or the value itself; raise `RecordError` naming the place that does not fit."""
         if type(data) is cls:

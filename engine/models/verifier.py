@@ -74,22 +74,22 @@ class WindowedVerifier:
         words: int = WINDOW_WORDS,
     ) -> None:
         """Wrap `classify`, which is called with at most `batch_size` pairs at a time; `words` of a window, at most."""
-        self._classify, self._thresholds, self._batch_size, self._words = classify, thresholds, batch_size, words
+        self.classify, self.thresholds, self.batch_size, self.words = classify, thresholds, batch_size, words
         self.name = name
 
     def judge(self, pairs: Pairs, watch: Watch | None = None) -> list[Judged]:
         """Judge (claim, evidence) pairs in order, each with the window that decided."""
-        return [combine(rows, spans, self._thresholds) for rows, spans in self._by_window(pairs, watch)]
+        return [combine(rows, spans, self.thresholds) for rows, spans in self.by_window(pairs, watch)]
 
     def entailment(self, pairs: Pairs, watch: Watch | None = None) -> Floats:
         """Probability in [0, 1] that the evidence bears out the claim: the maximum over its windows."""
-        return np.array([rows[:, 0].max() for rows, _ in self._by_window(pairs, watch)], dtype=np.float32)
+        return np.array([rows[:, 0].max() for rows, _ in self.by_window(pairs, watch)], dtype=np.float32)
 
-    def _by_window(self, pairs: Pairs, watch: Watch | None) -> list[tuple[Floats, list[tuple[int, int]]]]:
+    def by_window(self, pairs: Pairs, watch: Watch | None = None) -> list[tuple[Floats, list[tuple[int, int]]]]:
         """For each pair, the class probabilities of its windows, shape (windows, 3), and their spans."""
-        spans = [windows(evidence, self._words) for _, evidence in pairs]
+        spans = [windows(evidence, self.words) for _, evidence in pairs]
         flat = [(c, e[a:b]) for (c, e), found in zip(pairs, spans, strict=True) for a, b in found]
-        probabilities = in_batches(self._classify, flat, self._batch_size, watch)
+        probabilities = in_batches(self.classify, flat, self.batch_size, watch)
         ends = np.cumsum([len(found) for found in spans])
         parts = np.split(probabilities, ends[:-1]) if pairs else []
         return list(zip(parts, spans, strict=True))
@@ -203,6 +203,7 @@ def load_nli(name: str) -> Entailment:
 
 FOLDER = ASSETS / "models" / "verifier"
 MEDIUM, LARGE = "medium", "large"
+CALIBRATED = "calibrated:"  # and the name of a calibration on a person's own pairs
 # The shipped verifiers, weakest and fastest first, and the catalogue's name of the model that each runs on.
 VERIFIERS = {EMBEDDED: "", MEDIUM: "all-mpnet-base-v2", LARGE: "qwen2.5-coder-1.5b"}
 _BATCH = 32
@@ -221,7 +222,7 @@ class Calibration(Value, frozen=True):
         return softmax(logits * np.asarray(self.scale, np.float32) + np.asarray(self.bias, np.float32))
 
 
-class CalibratedVerifier(WindowedVerifier, ABC):
+class TrainedVerifier(WindowedVerifier, ABC):
     """A trained verifier of ours: `_forward` gives the logits of one batch of pairs."""
 
     def __init__(
@@ -236,7 +237,7 @@ class CalibratedVerifier(WindowedVerifier, ABC):
 
     def logits(self, pairs: Pairs) -> Floats:
         """The model's logits for pairs whose evidence is one window, shape (pairs, 3)."""
-        return in_batches(self._forward, pairs, self._batch_size)
+        return in_batches(self._forward, pairs, self.batch_size)
 
     def _read(self, pairs: Pairs) -> Floats:
         return self.calibration.probabilities(self._forward(pairs))
@@ -246,7 +247,7 @@ class CalibratedVerifier(WindowedVerifier, ABC):
         """Logits of one batch of pairs, shape (pairs, 3)."""
 
 
-class EmbeddedVerifier(CalibratedVerifier):
+class EmbeddedVerifier(TrainedVerifier):
     """The trained network behind the `Entailment` protocol."""
 
     def __init__(self, network: Any, tokenizer: Any, calibration: Calibration, name: str = EMBEDDED) -> None:
@@ -292,9 +293,18 @@ def entails_by(verifier: Entailment) -> Entails:
     return lambda pairs: [float(score) for score in verifier.entailment(pairs)]
 
 
-@cache
 def load_entailment(name: str = EMBEDDED) -> Entailment:
-    """Load a verifier once a process: `embedded`, `medium`, `large`, or a hub id or folder of an NLI model."""
+    """A verifier by name: `embedded`, `medium`, `large`, a hub id or folder of an NLI model, or `calibrated:NAME`."""
+    if name.startswith(CALIBRATED):
+        from engine.models.calibration import load_calibrated
+
+        return load_calibrated(name)  # the pairs may have been labelled anew since
+    return _loaded(name)
+
+
+@cache
+def _loaded(name: str) -> Entailment:
+    """A verifier's model, loaded once a process."""
     if name in (EMBEDDED, MEDIUM):
         return load_embedded(FOLDER if name == EMBEDDED else FOLDER.with_name("verifier_medium"), name)
     if name == LARGE:

@@ -20,7 +20,7 @@ from engine.models.alignment import clean
 from engine.models.catalogue import entry_of
 from engine.models.protocols import Floats
 from engine.models.verdicts import softmax
-from engine.models.verifier import LARGE, VERIFIERS, CalibratedVerifier, Calibration, Pairs
+from engine.models.verifier import LARGE, VERIFIERS, Calibration, Pairs, TrainedVerifier
 
 BASE = VERIFIERS[LARGE]
 FOLDER = ASSETS / "models" / "verifier_large"
@@ -66,7 +66,7 @@ def log_shares(logits: Floats) -> Floats:
     return result
 
 
-class LargeVerifier(CalibratedVerifier):
+class LargeVerifier(TrainedVerifier):
     """The adapted model behind the `Entailment` protocol; its logits are logarithms of the letters' shares."""
 
     def __init__(self, module: Any, tokenizer: Any, calibration: Calibration) -> None:

@@ -1,4 +1,4 @@
-"""Settings: models and what each can do, the defaults, models to add, test and install, data folder, hosts."""
+"""Settings: models and what each can do, defaults, models to add, test, install and calibrate, data folder, hosts."""
 
 import os
 import sys
@@ -9,6 +9,7 @@ import streamlit as st
 from components import state
 from components.blocks import draw
 from components.cache import analyses
+from components.calibrating import calibration_section
 from components.heading import heading
 from components.html import plain
 from components.install import install_section
@@ -194,4 +195,5 @@ models()
 defaults_section()
 add_a_model()
 install_section()
+calibration_section()
 machine()

@@ -291,3 +291,21 @@ def test_a_setting_that_is_a_list_is_written_with_commas():
 def test_a_setting_out_of_its_range_is_a_wrong_call(wrong):
     result = run("ask", "why", "--corpus", "x", "--set", wrong)
     assert result.exit_code == 2 and f"$.{wrong.partition('=')[0]}" in result.stderr
+
+
+def test_a_calibrated_verifier_checks_and_a_dry_run_keeps_none():
+    pairs = [
+        {"claim": f"Box {n} holds {n} coins.", "evidence": f"Box {n} holds {n + n % 2} coins.", "verdict": verdict}
+        for n, verdict in enumerate(["supportive", "editing_required"] * 30)
+    ]
+    text = "\n".join(map(json.dumps, pairs))
+    (dry,) = lines(run("calibrate-verifier", "-", "--name", "boxes", "--dry-run", stdin=text))
+    assert (dry["kept"], dry["pairs"], dry["base"]) == (False, 60, "embedded")
+    one = json.dumps(pairs[0])
+    assert run("check", "-", "--verifier", dry["verifier"], stdin=one).exit_code == 2
+    assert lines(run("calibrate-verifier", "-", "--name", "boxes", stdin=text)) == [{**dry, "kept": True}]
+    (ruled,) = lines(run("check", "-", "--verifier", dry["verifier"], stdin=one))
+    assert (ruled["verdict"], ruled["verifier"]) == ("supportive", "calibrated:boxes")
+    assert "your pairs of boxes" in ruled["note"]
+    torn = run("calibrate-verifier", "-", "--name", "torn", stdin=text + '\n{"claim": "A.", "evidence": "B."}')
+    assert (torn.exit_code, torn.stdout) == (2, "")
