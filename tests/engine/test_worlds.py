@@ -222,6 +222,9 @@ def test_bench_chemistry_counts(chemistry):
     assert {question.passages_needed for question in chemistry.questions} == {1, 2, 3, 4, 5}
     assert min(Counter(question.experiment for question in chemistry.questions).values()) >= 8
     assert len({question.experiment for question in chemistry.questions}) == 10
+    long = [question for question in (*chemistry.questions, *chemistry.long_questions) if question.kind == "long"]
+    assert len(long) == 73
+    assert sum((question.passages_needed or 0) >= 2 for question in long) == 65
 
 
 def test_bench_chemistry_passages_needed_are_those_of_the_default_chunking(chemistry):
