@@ -64,7 +64,7 @@ def splitting(data: Path, model: Any, n: int) -> list[Row]:
     test = [row for row in _read(data / "propsegment" / "propositions.jsonl") if row["reference"]]
     test = random.Random(1337).sample([row for row in test if row["split"] == "test"], n)
     found = []
-    for name, rows in (("PropSegmEnt test", test), ("bank drafts", bank_facts())):
+    for name, rows in (("PropSegmEnt test", test), *bank_facts().items()):
         start = time.perf_counter()
         by_model = facts(model, rows)
         seconds = (time.perf_counter() - start) / len(rows)

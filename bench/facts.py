@@ -76,12 +76,16 @@ def decompositions(rows: Sequence[Row]) -> list[Row]:
     The drafts' gold facts have their pronouns resolved, so the rules are measured on whole drafts too.
     """
     bank = bank_facts()
-    resolved = {row["sentence"]: row["rules"] for row in bank}
-    sets = {part: [row for row in rows if row["split"] == part] for part in ("dev", "test")}
-    measured = [(name, part, some, splitter) for part, some in sets.items() for name, splitter in SIMPLE.items()]
-    measured += [(name, "bank drafts", bank, splitter) for name, splitter in SIMPLE.items()]
-    measured.append(("rules, in the draft", "bank drafts", bank, resolved.__getitem__))
-    return [{"decomposition": name, "split": part, **decomposition(some, by)} for name, part, some, by in measured]
+    sets = {part: [row for row in rows if row["split"] == part] for part in ("dev", "test")} | bank
+    measured = []
+    for part, some in sets.items():
+        splitters = SIMPLE
+        if part in bank:
+            splitters = SIMPLE | {"rules, in the draft": {row["sentence"]: row["rules"] for row in some}.__getitem__}
+        measured += [
+            {"decomposition": name, "split": part, **decomposition(some, by)} for name, by in splitters.items()
+        ]
+    return measured
 
 
 def edits(data: Path, count: int, supportive: int, verifier: Entailment) -> Row:

@@ -9,15 +9,15 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from bench.drafts import Row, parts
 from engine.answer.citations import blanked
 from engine.core.statistics import bootstrap_of_means
 from engine.core.text import sentences
 from engine.corpus.worlds import load_world
 from engine.methods.are.decompose import decompose, plain
 
-Row = dict[str, Any]
+SETS = ("bank drafts", "bank drafts, later", "bank drafts, held out")  # in the order of `parts`
 
 
 def token_f1(first: Sequence[str], second: Sequence[str]) -> float:
@@ -46,23 +46,28 @@ def decomposition(rows: Sequence[Row], splitter: Callable[[str], list[str]]) -> 
     return means | {"low": found.low, "high": found.high, "seconds": (time.perf_counter() - start) / len(rows)}
 
 
-def bank_facts() -> list[Row]:
-    """The sentences with gold facts, uncited: `sentence`, `reference`, the `draft`, `rules`.
+def bank_facts() -> dict[str, list[Row]]:
+    """The sentences with gold facts by set, uncited: `sentence`, `reference`, the `draft`, `rules`.
 
     `rules` are the facts that the rules make of the sentence in its draft, with pronouns resolved by the text before.
     """
     world = load_world("bank-investigation")
-    drafts = {draft.id: draft.draft for draft in world.drafts}
-    by_rules = {key: in_draft(draft) for key, draft in drafts.items()}
-    return [
-        {
-            "sentence": plain(label.sentence),
-            "reference": list(label.facts),
-            "draft": blanked(drafts[label.draft_id]),
-            "rules": by_rules[label.draft_id][label.sentence],
-        }
-        for label in world.facts
-    ]
+    labelled = {label.draft_id for label in world.facts}
+    found = {}
+    for name, drafts in zip(SETS, parts(world).values(), strict=True):
+        by_rules = {draft.id: in_draft(draft.draft) for draft in drafts if draft.id in labelled}
+        texts = {draft.id: blanked(draft.draft) for draft in drafts}
+        found[name] = [
+            {
+                "sentence": plain(label.sentence),
+                "reference": list(label.facts),
+                "draft": texts[label.draft_id],
+                "rules": by_rules[label.draft_id][label.sentence],
+            }
+            for label in world.facts
+            if label.draft_id in texts
+        ]
+    return found
 
 
 def in_draft(draft: str) -> dict[str, list[str]]:

@@ -36,6 +36,8 @@ KINDS = {
     "XSum": "summaries of news by models",
     "CNN": "summaries of news by models",
     "bank drafts": "reports of an invented bank",
+    "bank drafts, later": "reports of an invented bank",
+    "bank drafts, held out": "reports of an invented bank",
     "bank investigation, drafts": "reports of an invented bank",
     "dev": "sentences of mixed kinds",
     "test": "sentences of mixed kinds",

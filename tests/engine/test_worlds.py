@@ -292,11 +292,13 @@ def test_a_corrected_draft_holds_no_planted_error(bank):
 
 
 def test_bank_facts(bank):
-    """Facts of whole sentences of every draft, each a sentence without a citation; what the README counts."""
-    drafts = {draft.id: draft.draft for draft in bank.drafts}
-    assert {label.draft_id for label in bank.facts} == set(drafts)
+    """Facts of whole sentences of drafts, each a sentence without a citation; what the README counts."""
+    drafts = {draft.id: draft.draft for draft in (*bank.drafts, *bank.more_drafts)}
+    first = [label for label in bank.facts if label.draft_id.startswith("d")]
+    assert {label.draft_id for label in first} == {draft.id for draft in bank.drafts}
+    assert (len(first), sum(len(label.facts) for label in first)) == (80, 163)
     assert len({(label.draft_id, label.sentence) for label in bank.facts}) == len(bank.facts)
-    assert (len(bank.facts), sum(len(label.facts) for label in bank.facts)) == (80, 163)
+    assert (len(bank.facts), sum(len(label.facts) for label in bank.facts)) == (152, 356)
     for label in bank.facts:
         text = drafts[label.draft_id]
         assert label.sentence in [text[a:b] for a, b in sentences(text)]
@@ -318,7 +320,7 @@ def test_bank_facts_lose_no_number_and_resolve_pronouns(bank):
 
 def test_bank_facts_keep_the_planted_errors(bank):
     """A fact says what its sentence says: no right wording of an error stands where the sentence has the wrong one."""
-    errors = {draft.id: draft.errors for draft in bank.drafts}
+    errors = {draft.id: draft.errors for draft in (*bank.drafts, *bank.more_drafts)}
     planted = [(e, label) for label in bank.facts for e in errors[label.draft_id] if e.wrong in label.sentence]
     assert len(planted) >= 30
     for error, label in planted:
