@@ -3,7 +3,7 @@
 1. Text in brackets becomes a fact about the noun before it. 2. Detach the clauses inside the sentence and state them of
 their noun or subject: relative and participial clauses, appositions, clauses with "although" or "because". 3. Split
 coordinations; each part keeps the subject, auxiliary or article that it shares. 4. Split phrases of time, place and
-agent: one fact for each.
+agent of a statement: one fact for each.
 A part that has no subject and finite verb and is not an instruction falls back to its clause. So does a clause if its
 facts lack a content word. Left out: "if" and "or" clauses, which say something else alone; pronouns (`pronouns.py`);
 other languages.
@@ -138,6 +138,11 @@ def subject_of(verb: Token) -> Token | None:
     return subject_of(verb.head) if found is None and verb.dep_ == "conj" else found
 
 
+def _is_instruction(verb: Token) -> bool:
+    """Is the verb a bare form without a subject."""
+    return verb.tag_ == "VB" and subject_of(verb) is None
+
+
 def _is_negated(verb: Token) -> bool:
     return any(c.dep_ == "neg" for c in verb.children)
 
@@ -188,7 +193,7 @@ def _cut(token: Token) -> str:
         known = comma or not (_is_restrictive(head) or head.dep_ == "ROOT")
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
         return "participle" if past or (token.tag_ == "VBG" and (comma or _identity(head) != head)) else ""
-    if token.dep_ == "appos" and comma:
+    if token.dep_ == "appos" and comma and not _is_instruction(token.sent.root):  # "add salt, water": a list
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
         return "apposition" if named and not measures and not _is_listed(token) else ""
@@ -439,8 +444,8 @@ def _singular(verb: Token) -> dict[int, str]:
 def split_phrases(statement: Statement) -> list[Statement]:
     """A statement for each phrase of time, place or agent of the governing verb."""
     held, verb = {token.i for token in statement.tokens}, statement.root
-    if verb.pos_ not in ("VERB", "AUX") or _is_negated(verb):
-        return [statement]
+    if verb.pos_ not in ("VERB", "AUX") or _is_negated(verb) or _is_instruction(verb):
+        return [statement]  # "put the acid into the flask with water": without one phrase it asks for something else
     beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
     if not all(any(c.children) for c in beside):  # misread: "within" alone in "within 30 days after the trip"
         return [statement]
