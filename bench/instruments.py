@@ -162,7 +162,7 @@ def in_documents(results: str) -> Iterator[Row]:
 def decomposition(results: str) -> Iterator[Row]:
     """Facts of a sentence, by the rules and by a language model on some of the sentences."""
     measure = "token F1 of the facts"
-    table = table_with("splitter", section("facts", results))
+    table = table_with("splitter", section("decomposition", results))
     for row in table:
         if row["splitter"] == "rules":
             others = [one for one in table if one["set"] == row["set"] and not one["splitter"].startswith("rules")]

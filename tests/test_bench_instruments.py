@@ -56,12 +56,13 @@ JUDGES = """
 <!-- /judges -->
 """
 FACTS = """
-<!-- facts -->
+<!-- decomposition -->
 | splitter | set | sentences | of the facts | seconds |
 |---|---|---|---|---|
 | rules | test | 50 | 0.80 (0.70 to 0.90) | 0.1 |
 | whole sentence | test | 50 | 0.60 (0.50 to 0.70) | 0.0 |
-
+<!-- /decomposition -->
+<!-- facts -->
 Smallest edits, VitaminC, n = 70: SARI 60.1 (50.2 to 70.3; copying 27.0; goal 45), exact 0.36.
 <!-- /facts -->
 """
