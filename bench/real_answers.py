@@ -31,6 +31,7 @@ from engine.core.values import AuditRecord
 from engine.methods.both_ways import METHOD as BOTH_WAYS, token_gains
 from engine.methods.occlusion import ask, score_rows
 from engine.methods.spans import anchor
+from engine.methods.word_overlap import METHOD as OVERLAP, WordOverlap, word_overlap
 from engine.models.alignment import clean
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.registry import load_writer
@@ -172,6 +173,8 @@ def _span(row: Mapping[str, Any], text: str, start: int, end: int) -> dict[str, 
 
 # Ways to make one value per passage of the token scores; shape (passages,).
 
+VERBATIM = f"verbatim, then {OVERLAP}"
+
 
 def token_differences(row: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """(leave-one-out, alone less none) of every token, shape (passages, tokens), nats."""
@@ -205,10 +208,9 @@ def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
     out, alone = token_differences(row)
     shares = np.exp(np.array(row["alone"]))
     new = unlike_question(row)
-    words = set(content_words(row["answer"]))
-    overlap = [len(words & set(content_words(text))) for text in row["passages"]]
-    verbatim = [holds(text, row["answer"]) for text in row["passages"]]
-    asked = words | set(content_words(row["question"]))
+    asked = {*content_words(row["question"]), *content_words(row["answer"])}
+    counted = overlap_with(row)
+    shared = np.array(counted.shared[0], dtype=float)
     return {
         BOTH_WAYS: token_gains(out, alone).sum(1),
         "leave-one-out": out.sum(1),
@@ -220,12 +222,17 @@ def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
         "both, over the best other": (over_rival(alone) + over_rival(out)).sum(1),
         "leave-one-out + alone, words not in the question": (out + alone)[:, new].sum(1),
         "alone, words not in the question": alone[:, new].sum(1),
-        "word overlap": np.array(overlap, dtype=float),
-        "verbatim, then word overlap": np.array(verbatim, dtype=float) * 1000 + overlap,
+        OVERLAP: shared,
+        VERBATIM: shared + 1000.0 * np.array(counted.word_for_word[0]),
         "overlap with question and answer": np.array(
             [len(asked & set(content_words(text))) for text in row["passages"]], float
         ),
     }
+
+
+def overlap_with(row: Mapping[str, Any]) -> WordOverlap:
+    """The words of the whole answer of the row, or of its span, in each passage."""
+    return word_overlap(row["answer"], row["passages"], [(0, len(row["answer"]))])
 
 
 HEAD = "| row | NQ | CLAP NQ | HotpotQA | all (95% interval) |\n| --- | --- | --- | --- | --- |"
@@ -261,13 +268,12 @@ def hits_of(row: Mapping[str, Any]) -> dict[str, float]:
 
 def kind_of(span: Mapping[str, Any]) -> str:
     """How the words of a span could mislead."""
-    in_source = [holds(span["passages"][i], span["answer"]) for i in span["gold"]]
-    elsewhere = [holds(text, span["answer"]) for i, text in enumerate(span["passages"]) if i not in span["gold"]]
-    if any(elsewhere):
+    whole = {i for i, copied in enumerate(overlap_with(span).word_for_word[0]) if copied}
+    if whole - set(span["gold"]):
         return "the same words in another passage"
     if set(content_words(span["answer"])) <= set(content_words(span["question"])):
         return "the words of the question"
-    return "word for word in the source alone" if any(in_source) else "word for word nowhere"
+    return "word for word in the source alone" if whole else "word for word nowhere"
 
 
 def misses(found: Sequence[Mapping[str, Any]]) -> str:
@@ -277,9 +283,7 @@ def misses(found: Sequence[Mapping[str, Any]]) -> str:
     for kind in sorted({kind_of(span) for span in spans}):
         own = [span for span in spans if kind_of(span) == kind]
         hits = [{name: hit(values, span["gold"]) for name, values in rows_of(span).items()} for span in own]
-        missed = [
-            sum(h[name] < 1 for h in hits) for name in (BOTH_WAYS, "leave-one-out", "verbatim, then word overlap")
-        ]
+        missed = [sum(h[name] < 1 for h in hits) for name in (BOTH_WAYS, "leave-one-out", VERBATIM)]
         rows.append(f"| {kind} | {len(own)} | {' | '.join(map(str, missed))} |")
     head = f"| spans | number | missed by {BOTH_WAYS} | by leave-one-out | by verbatim matching, ties too |"
     return "\n".join([head, "| --- | --- | --- | --- | --- |", *rows])

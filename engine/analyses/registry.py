@@ -24,6 +24,7 @@ from engine.analyses import (
     steps,
     token_map,
     used_supports,
+    word_overlap,
 )
 from engine.analyses.attribution import method_kind
 from engine.analyses.kind import Kind
@@ -41,6 +42,7 @@ BUILT_IN: tuple[AnyKind, ...] = (
     token_map.KIND,
     faithfulness.KIND,
     used_supports.KIND,
+    word_overlap.KIND,
     attr_rag.KIND,
     refinement.KIND,
     said.PAIR,

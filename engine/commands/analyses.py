@@ -30,6 +30,7 @@ from engine.core.values import Attribution, AuditRecord, Case, Passage, Value
 from engine.methods import both_ways, hierarchy, registry
 from engine.methods.faithfulness import Curves
 from engine.methods.regeneration import METHOD as REGENERATION
+from engine.methods.word_overlap import UNIT as SHARE, word_overlap
 from engine.workbench import Workbench
 
 NAMES = {
@@ -41,7 +42,8 @@ NAMES = {
     "hierarchy": hierarchy.METHOD,
 }
 KEEP_ONE = "keep-one"
-METHODS = ("occlusion", KEEP_ONE, REGENERATION, *NAMES)
+WORD_OVERLAP = "word-overlap"
+METHODS = ("occlusion", KEEP_ONE, REGENERATION, *NAMES, WORD_OVERLAP)
 
 
 def case_of(record: AuditRecord) -> Case:
@@ -74,6 +76,15 @@ FLOORS = ("numerical_floor", "placebo_floor")
 KEPT = ("model", "unit", "scores", "per_token", *FLOORS, "forwards", "backwards", "seconds", "notes")
 
 
+def overlap_line(record: AuditRecord) -> Record:
+    """The words of the record's spans in its passages: counts in place of scores, without a model."""
+    case = case_of(record)
+    spans = record.spans or ((0, len(record.answer)),)
+    found = word_overlap(record.answer, [passage.text for passage in case.passages], spans)
+    counts = {"scores": found.shares, "word_for_word": found.word_for_word, "per_token": ()}
+    return {"model": "", "unit": SHARE, **counts, **dict.fromkeys(FLOORS), "forwards": 0, "backwards": 0}
+
+
 def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
     """Names with commas between them; `InputError` for one that is not known, and for none."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
@@ -98,14 +109,20 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
     names = _listed(methods, {*METHODS, *(method.name for method in registry.methods())})
-    lines, _ = list(file), bench.tools.scorer(model)  # a model that is none is told now
+    lines = list(file)
+    if names != (WORD_OVERLAP,):
+        bench.tools.scorer(model)  # a model that is none is told now
     pool = bench.collection(corpus).snapshot().passages if corpus else _passages_in(lines)
     context = dataclasses.replace(bench.context(progress()), pool=pool)
 
+    def line(record: AuditRecord, name: str) -> Record:
+        if name == WORD_OVERLAP:
+            return overlap_line(record)
+        found = attribute_record(record, name, model, bench, context)
+        return {key: getattr(found, key) for key in KEPT}
+
     def work(record: AuditRecord) -> list[Record]:
-        found = {name: attribute_record(record, name, model, bench, context) for name in names}
-        kept = {name: {key: getattr(one, key) for key in KEPT} for name, one in found.items()}
-        return [{"id": record.id, "method": name, **line} for name, line in kept.items()]
+        return [{"id": record.id, "method": name, **line(record, name)} for name in names]
 
     run_records(lines, AuditRecord, work)
 

@@ -8,6 +8,7 @@ from components import state
 from components.analysis_run import as_reported, ask_for, banners, begin, is_banner, is_by, latest, seconds_said
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
+from components.blocks import draw
 from components.cache import workbench
 from components.case_head import case_head
 from components.export_figure import export_button
@@ -25,12 +26,14 @@ from engine.analyses.faithfulness import FaithfulnessReport, RankingCheck, Ranki
 from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
 from engine.analyses.registry import runnable
 from engine.analyses.token_map import MapRows, TokenMap, map_of, methods_run
+from engine.analyses.word_overlap import CountedSpans, overlap_blocks, overlap_of
 from engine.cases.review import with_labels
 from engine.core.text import counted
 from engine.core.values import Attribution, Case
 from engine.methods import registry
 from engine.methods.attr_rag import AttrRag
 from engine.methods.used_supports import UsedSupports
+from engine.methods.word_overlap import METHOD as WORD_OVERLAP
 from engine.models.defaults import default_for
 from engine.report.drawings import drawn_map
 
@@ -41,6 +44,7 @@ TABBED = (OCCLUSION, SETS, SENTENCES, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS, AT
 def occlusion_tab(case: Case, model: str) -> None:
     """Each source left out: how much less likely is this answer; and what the writer would say instead."""
     occlusion_view(case, model, chosen_settings())
+    overlap_view(case)
     selection = latest(case, "attr-rag")
     if selection is None:
         st.caption("To see what the writer would say without each chunk set, ask with the method Attr-RAG.")
@@ -50,6 +54,18 @@ def occlusion_tab(case: Case, model: str) -> None:
     if found.drops is None:
         ask_for(case, ATTR_RAG, "Score the drop of each set", model)
     attr_rag_view(found, case)
+
+
+@st.fragment
+def overlap_view(case: Case) -> None:
+    """The answer's words in each passage, counted when the fold is opened; no model is asked."""
+    title = "Word overlap: which passages have the words of each sentence, counted without a model"
+    fold = st.expander(title, key="word_overlap", on_change="rerun")
+    if fold.open:
+        with fold:
+            draw(*overlap_blocks(case, overlap_of(case)))
+            done = latest(case, WORD_OVERLAP) is not None
+            ask_for(case, WORD_OVERLAP, "Add to the report", options=CountedSpans(), done=done)
 
 
 def tokens_tab(case: Case, model: str) -> None:
@@ -162,10 +178,10 @@ TABS: dict[str, Callable[[Case, str], None]] = {
 def tabs(case: Case, scorer: str) -> None:
     """The open one of the tabs; a click in it draws nothing else anew."""
     opened = st.tabs(list(TABS), key="attribution_tab", on_change="rerun", bind="query-params")
-    for tab, draw in zip(opened, TABS.values(), strict=True):
+    for tab, view in zip(opened, TABS.values(), strict=True):
         if tab.open:
             with tab:
-                draw(case, scorer)
+                view(case, scorer)
 
 
 heading(
@@ -180,6 +196,7 @@ heading(
     "integrated-gradients",
     "attention",
     "occlusion-both-ways",
+    "word-overlap",
     "hierarchy",
     "common-ground",
 )

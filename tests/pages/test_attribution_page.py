@@ -28,6 +28,7 @@ from engine.core.values import Answer, Attribution, AuditRecord, Case, Stamp
 from engine.methods.attr_rag import attr_rag, scored_by, with_drops
 from engine.methods.faithfulness import agreement
 from engine.methods.subject import banner
+from engine.methods.word_overlap import METHOD as WORD_OVERLAP
 from engine.models.choices import READER
 from engine.models.scripted import ScriptedScorer
 from engine.report import markdown_report
@@ -465,3 +466,19 @@ def test_a_prompt_that_is_too_long_to_score_still_gives_the_new_answer(case):
     write = lambda question, passages, watch: Written(answer=Answer(text="Green."), stamp=Stamp(model="w"))  # noqa: E731
     found = removal(replace(case, passages=long, prompt=None), [1], write, tiny_model("llama"), Settings())
     assert found.answer.text == "Green." and found.drop is None and "tokens" in found.why
+
+
+def test_words_are_counted_without_a_model_and_a_click_adds_them_to_the_report(app, case):
+    bench = components.cache.workbench()
+    bench.cases.save(replace(case, analyses=()))
+    app.query_params["case"] = case.id
+    app.session_state["attribution_tab"] = "Occlusion"
+    app.session_state["word_overlap"] = True
+    app.run().switch_page("pages/inspect/attribution.py").run()
+    drawn = "".join(str(html.proto.body) for html in app.get("html"))
+    assert "Counted, not scored." in drawn and "The kiln is green." in drawn
+    assert bench.cases.load(case.id).analyses == (), "the count is not stored before it is asked for"
+    next(button for button in app.button if button.label == "Add to the report").click().run()
+    drawn_until(app, lambda: bench.cases.load(case.id).analyses != ())
+    assert [analysis.kind for analysis in bench.cases.load(case.id).analyses] == [WORD_OVERLAP]
+    assert "Word overlap" in markdown_report(bench.cases.load(case.id))

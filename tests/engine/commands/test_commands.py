@@ -106,6 +106,26 @@ def test_attribute_writes_a_line_a_method_with_a_number_a_passage_a_span(tiny):
     assert len(found[0]["per_token"]) == len(found[2]["per_token"]) == tokens
 
 
+def test_word_overlap_is_counted_without_a_model():
+    record = {
+        "id": "r",
+        "question": "Why?",
+        "passages": ["Tin bends ice.", "Ice melts."],
+        "answer": "Ice melts. [cite_2]",
+    }
+    asked = ("attribute", "-", "--method", "word-overlap", "--model", "there-is-none")
+    (line,) = lines(run(*asked, stdin=json.dumps(record)))
+    assert (line["id"], line["method"], line["model"], line["unit"]) == ("r", "word-overlap", "", "share of words")
+    assert line["scores"] == [[0.5, 1.0]] and line["word_for_word"] == [[False, True]]
+    spans = {**record, "spans": [[0, 3], [4, 9]]}
+    (line,) = lines(run(*asked, stdin=json.dumps(spans)))
+    assert line["scores"] == [[1.0, 1.0], [0.0, 1.0]]
+    wrong = run(
+        "attribute", "-", "--method", "word-overlap,occlusion", "--model", "there-is-none", stdin=json.dumps(record)
+    )
+    assert wrong.exit_code == 2, "a model that is none is told where another method needs one"
+
+
 def test_unrelated_passages_come_from_the_other_records(tiny):
     texts = (["Ice melts.", "Tin bends."], ["Cats purr.", "Tin bends."], ["Rain falls."])
     records = [
