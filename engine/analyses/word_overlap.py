@@ -56,7 +56,7 @@ def _named(case: Case, span: Span) -> Cell:
         return Cell("the whole answer")
     sentences = case.answer.sentences
     places = (f"sentence-{sentences.index(span) + 1}",) if span in sentences else ()
-    return Cell(shorten(without_markers(case.answer.text[slice(*span)]), LONGEST, placeholder=" …"), places=places)
+    return Cell(shorten(without_markers(case.answer.text[slice(*span)]), LONGEST, placeholder="…"), places=places)
 
 
 def _cell(shared: int, whole: bool) -> Cell:

@@ -64,8 +64,10 @@ def overlap_view(case: Case) -> None:
     if fold.open:
         with fold:
             draw(*overlap_blocks(case, overlap_of(case)))
-            done = latest(case, WORD_OVERLAP) is not None
-            ask_for(case, WORD_OVERLAP, "Add to the report", options=CountedSpans(), done=done)
+            if latest(case, WORD_OVERLAP) is None:
+                ask_for(case, WORD_OVERLAP, "Add to the report", options=CountedSpans())
+            else:
+                st.caption("The report of this case has these counts.")
 
 
 def tokens_tab(case: Case, model: str) -> None:

@@ -482,3 +482,5 @@ def test_words_are_counted_without_a_model_and_a_click_adds_them_to_the_report(a
     drawn_until(app, lambda: bench.cases.load(case.id).analyses != ())
     assert [analysis.kind for analysis in bench.cases.load(case.id).analyses] == [WORD_OVERLAP]
     assert "Word overlap" in markdown_report(bench.cases.load(case.id))
+    drawn_until(app, lambda: any("has these counts" in caption.value for caption in app.caption))
+    assert "Add to the report" not in labels(app)
