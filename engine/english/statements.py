@@ -354,6 +354,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
         or (word.dep_ == "pobj" and word.head.lower_ == "of" and _is_article_new(word, others))
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
+        or (_is_instruction(root) and coarse != {"VERB"})  # "stir with ether, chill and filter": nouns, as parsed
         or not set(joints) <= _JOINING
         or not (joints or coarse == {"VERB"})
         or {"VERB", "NOUN"} <= coarse

@@ -293,6 +293,8 @@ def test_coordinated_facts_are_sentences(sentence, facts):
             ["Dissolve the acid in 20 mL of water", "boil gently for ten minutes"],
         ),
         ("2. Add the salt in one lot and wash it down.", ["Add the salt in one lot", "wash it down"]),
+        ("Stir with ether, chill and filter.", ["Stir with ether, chill and filter"]),
+        ("Put the magnesium and a stirring bar in the flask.", ["Put the magnesium and a stirring bar in the flask"]),
         ("Put the acid into the flask with 9 mL of water.", ["Put the acid into the flask with 9 mL of water"]),
         ("Add triethylene glycol, boiling chip, thermometer.", ["Add triethylene glycol, boiling chip, thermometer"]),
         ("The crude product using 20 mL for each boil gently.", ["The crude product using 20 mL for each boil gently"]),
