@@ -122,3 +122,13 @@ def common_nouns(sentence: str) -> tuple[tuple[int, int], ...]:
         if t.pos_ == "NOUN"
     ]
     return tuple((noun.start_char, noun.end_char) for noun in nouns)
+
+
+def opens_with_name(sentence: str) -> bool:
+    """Can the first word be a name: a noun in the singular ("Cork is wet") or a proper one; True without the parser.
+
+    >>> opens_with_name("Filed in May."), opens_with_name("Cork is wet.")
+    (False, True)
+    """
+    first = next((token for token in parse(sentence) or () if not token.is_space), None)
+    return first is None or first.tag_ == "NN" or first.pos_ == "PROPN"

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
+from engine.english.parser import opens_with_name
 from engine.english.words import ANTONYMS
 from engine.methods.are.names import names
 from engine.methods.are.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities, rival
@@ -122,12 +123,16 @@ def _dates(claim: str, evidence: str) -> Iterator[Replacement]:
 
 
 def _names(claim: str, evidence: str) -> Iterator[Replacement]:
-    """A name that the evidence lacks, for a name of the evidence that the claim lacks."""
+    """A name that the evidence lacks, for a name of the evidence that the claim lacks; a possessive stays one."""
     held = " ".join(evidence.lower().split())
-    mine = names(claim)
+    mine = [_bare(*found) for found in names(claim)]
     lacking = {name for _, _, name in mine if " ".join(name.lower().split()) not in held}
     said = claim.lower()
-    theirs = dict.fromkeys(name for _, _, name in names(evidence) if name not in CURRENCIES)
+    theirs = dict.fromkeys(
+        name
+        for start, _, name in (_bare(*found) for found in names(evidence))
+        if name not in CURRENCIES and (" " in name or evidence[:start].strip() or opens_with_name(evidence))
+    )
     new = [name for name in theirs if name.lower() not in said]
     for start, end, name in mine:
         if name not in lacking or name in CURRENCIES or any(c.isdigit() for c in name):
@@ -137,6 +142,12 @@ def _names(claim: str, evidence: str) -> Iterator[Replacement]:
         for place, other in enumerate(new[:10]):
             close = abs(len(other.split()) - len(name.split())) <= 1
             yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
+
+
+def _bare(start: int, end: int, name: str) -> tuple[int, int, str]:
+    """A name and its span without a possessive "'s"."""
+    bare = re.sub(r"['’]s$", "", name)
+    return start, end - len(name) + len(bare), bare
 
 
 def _opposites(claim: str, evidence: str) -> Iterator[Replacement]:

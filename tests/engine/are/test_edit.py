@@ -112,3 +112,16 @@ def test_a_long_reply_is_read_in_one_go():
 def test_names_hold_no_month_of_a_date_and_no_opening_word(text, found):
     assert [name for _, _, name in names(text)] == found
     assert all(text[start:end] == name for start, end, name in names(text))
+
+
+def replaced(claim, evidence):
+    return {(claim[c.start : c.end], c.new) for c in replacements(claim, evidence) if c.kind == "name"}
+
+
+def test_a_word_that_only_opens_the_sentence_replaces_no_name():
+    assert replaced("Zorn Ltd owns it.", "Filed in May as a report on Brand Ltd.") == {("Zorn Ltd", "Brand Ltd")}
+    assert replaced("Zorn Ltd owns it.", "Cork has owned it since May.") == {("Zorn Ltd", "Cork")}
+
+
+def test_a_possessive_name_is_replaced_without_its_ending():
+    assert replaced("She sits on Zorn's board.", "She sits on Brand's board.") == {("Zorn", "Brand")}
