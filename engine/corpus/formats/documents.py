@@ -18,7 +18,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, count, pairwise, repeat
+from itertools import accumulate, count, pairwise, repeat, takewhile
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -164,7 +164,7 @@ def _words(token: Token) -> str:
 # HTML: the main content by trafilatura, else the visible text of the body.
 
 _HEADS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
+_INLINE = {"a", "abbr", "b", "code", "em", "i", "kbd", "small", "span", "strong", "sub", "sup", "tt", "u", "var"}
 _BOX = 3  # elements at most in the box of a heading
 _POWER = re.compile(r"[-\u2212+]?\d+")
 
@@ -173,19 +173,27 @@ def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     """(text, sections, title) of a page; the text is empty if the page has none."""
     from lxml import etree, html
 
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True)
     try:
-        tree = html.document_fromstring(source.encode("utf-8", "replace"), parser=html.HTMLParser(encoding="utf-8"))
+        tree = html.document_fromstring(source.encode("utf-8", "replace"), parser=parser)
     except (etree.LxmlError, ValueError):  # it holds no page
         return "", (), ""
     title = " ".join((tree.findtext(".//title") or "").split())
     _raise(tree)
+    _fence(tree)
+    _drop_permalinks(tree)
     found = _main_content(tree)
     heads = sum(bool(head.text_content().strip()) for head in tree.iter(*_HEADS))
-    if 2 * len(_HEADING.findall(found)) < heads:
-        found = max(found, _main_content(_plainly_headed(tree)), key=lambda text: len(_HEADING.findall(text)))
+    if 2 * _headings(found) < heads:
+        found = max(found, _main_content(_plainly_headed(tree)), key=_headings)
     rows = _ROWS.sub(_with_delimiter, _PICTURES.sub("", found))
     text, sections = render(rows) if found else (_visible(tree), ())
     return text, sections, title
+
+
+def _headings(source: str) -> int:
+    """How many headings Markdown `source` has."""
+    return len(render(source)[1])
 
 
 def _main_content(tree: Any) -> str:
@@ -209,6 +217,31 @@ def _raise(tree: Any) -> None:
             for child in list(raised):
                 child.drop_tag()
             raised.text = f" [{said}]" if note else f"^{said}"
+
+
+def _fence(tree: Any) -> None:
+    """Make preformatted text code, which keeps its lines: "# apt update" in it is a command, not a heading.
+
+    Words that follow it without a paragraph of their own get one; trafilatura leaves them out after code.
+    """
+    from lxml import etree, html
+
+    for block in list(tree.iter("pre")):
+        after = html.Element("p")
+        after.text, block.tail = block.tail, None
+        after.extend(list(takewhile(lambda element: element.tag in _INLINE, block.itersiblings())))
+        words = block.text_content()
+        block.clear()
+        etree.SubElement(block, "code").text = words
+        if after.text_content().strip():
+            block.addnext(after)
+
+
+def _drop_permalinks(tree: Any) -> None:
+    """Drop the links without a word that a documentation tool puts into each heading: "¶", "#"."""
+    for link in [link for head in tree.iter(*_HEADS) for link in head.iter("a")]:
+        if not any(sign.isalnum() for sign in link.text_content()):
+            link.drop_tree()
 
 
 def _plainly_headed(tree: Any) -> Any:

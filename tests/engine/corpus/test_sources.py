@@ -135,6 +135,21 @@ def test_what_is_raised_above_the_line_stays_apart():
     assert document.text.startswith("It counts 2^31 seconds and 10^-3 s, as told [3] on the 5th.")
 
 
+def test_preformatted_text_keeps_its_lines_and_has_no_headings():
+    said = f"<p>{'Run the commands below as the administrator. ' * 9}</p>"
+    code = "<pre>Password: x\n# apt update\n# apt <b>upgrade</b></pre>"
+    page = f"<html><body><h2>Updates</h2>{said}{code}<!-- a -->Then call <tt>sync</tt>\nto end.{said}</body></html>"
+    (document,) = load_bytes(page.encode(), "updates.html")
+    assert [section.title for section in document.sections] == ["Updates"]
+    assert "\nPassword: x\n# apt update\n# apt upgrade\n\nThen call sync to end.\n" in document.text
+
+
+def test_the_permalink_of_a_heading_is_not_read():
+    said = f"<p>{'Iron rusts in damp air because of water. ' * 9}</p>"
+    page = f"<html><body><h1>Rust<a href='#rust'>\N{PILCROW SIGN}</a></h1>{said}</body></html>"
+    assert [section.title for section in load_bytes(page.encode(), "a.html")[0].sections] == ["Rust"]
+
+
 def test_headings_inside_headings_are_read():
     said = f"<p>{'Iron rusts in damp air because of water. ' * 9}</p>"
     (document,) = load_bytes(f"<html><body><h1>A<h2>B</h2></h1>{said}</body></html>".encode(), "a.html")
