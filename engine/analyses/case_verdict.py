@@ -21,7 +21,7 @@ from engine.cases.review import Conclusion, Mark, Review
 from engine.core.errors import RecordError
 from engine.core.text import Span, counted
 from engine.core.values import Case, Value
-from engine.methods.are.anchor import anchors
+from engine.methods.are.anchor import closest
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
 from engine.methods.are.values import AreRecord, Evidence, FactRecord
 from engine.methods.used_supports import Quadrant
@@ -352,7 +352,7 @@ def source_sentence(case: Case, number: int, sentence: int | None, verdict: Case
 
 def closest_sentence(words: str, one: Evidence) -> Span | None:
     """Characters of the evidence's sentence that holds most of the words; None where it shares none."""
-    nearest = anchors(words, [one])[0]
+    nearest = closest(words, one)
     return (nearest.start, nearest.end) if nearest.share > 0 else None
 
 
@@ -369,7 +369,7 @@ def own_stand(value: str) -> Stand:
 
 @lru_cache(maxsize=4096)  # every page of a case shows its verdict, at every click
 def _quote(fact: str, one: Evidence) -> QuotedEvidence:
-    best = anchors(fact, [one])[0]
+    best = closest(fact, one)
     title = one.title or one.document
     return QuotedEvidence(text=one.text, start=best.start, end=best.end, title=title, number=one.number)
 

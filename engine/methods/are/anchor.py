@@ -74,10 +74,21 @@ def others(
 
 def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = ()) -> list[Anchor]:
     """The anchor of each passage, the best first; `cited` are numbers of case passages."""
-    held = Counter(word for one in considered for word in stems(f"{one.title} {one.text}"))
-    weights = {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in stems(fact)}
+    weights = _weights(fact, [f"{one.title} {one.text}" for one in considered])
     found = [_anchor(fact, place, one, weights, cited) for place, one in enumerate(considered)]
     return sorted(found, key=lambda anchor: (-anchor.worth, anchor.evidence))
+
+
+def closest(words: str, one: Evidence) -> Anchor:
+    """The anchor of a passage on its own, to be quoted; a word counts more the fewer of its sentences hold it."""
+    parts = [one.text[start:end] for start, end in sentences(one.text)]
+    return _anchor(words, 0, one, _weights(words, parts), ())
+
+
+def _weights(fact: str, texts: Sequence[str]) -> dict[str, float]:
+    """The weight of each word of the fact, by how few of the texts hold it."""
+    held = Counter(word for text in texts for word in stems(text))
+    return {word: math.log(1 + len(texts) / held.get(word, 0.5)) for word in stems(fact)}
 
 
 def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from engine.core.settings import Verification
 from engine.english.stated import states
 from engine.methods.are import guards
-from engine.methods.are.anchor import anchors, contested
+from engine.methods.are.anchor import anchors, closest, contested
 from engine.methods.are.event_order import against, dated_parts, orders, turned
 from engine.methods.are.guards import COPIED, Read, doubted, guarded, unheld_nouns, with_guards, word_for_word
 from engine.methods.are.quantities import quantities
@@ -38,6 +38,12 @@ def test_the_anchor_is_the_sentence_with_most_of_the_facts_words_and_rare_words_
     assert passages[1].text[best.start : best.end] == "The alert came up in Cork."
     assert (best.evidence, other.evidence) == (1, 0)
     assert 0 < other.share < best.share < 1
+
+
+def test_what_is_quoted_of_a_passage_is_the_sentence_with_the_words_that_few_of_its_sentences_hold():
+    passage = case("The pump of the plant is old. Ann runs the plant. The pump needs oil.")
+    quoted = closest("The pump of the plant needs coal", passage)
+    assert passage.text[quoted.start : quoted.end] == "The pump needs oil."
 
 
 def test_of_two_passages_that_hold_alike_the_cited_one_comes_first():
