@@ -42,10 +42,12 @@ def top_passages(attribution: Attribution, count: int = TOP_PASSAGES) -> tuple[i
 def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
     """By sentence (from 1) the passage that matters most in the last occlusion, its nats per token, and the scorer.
 
-    A sentence where none exceeds its floors is left out.
+    A sentence where none exceeds its floors is left out, and all are where the run was stopped before the last passage.
     """
     found = PASSAGES.last(case)
     result: dict[int, tuple[int, float, str]] = {}
+    if found is not None and len(set().union(*found.sources)) < len(case.passages):
+        return result
     for number, span in enumerate(case.answer.sentences, start=1):
         if found is None or span not in found.spans or not found.sources:
             continue

@@ -14,7 +14,7 @@ from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.kind import plain
-from engine.analyses.occlusion import strongest
+from engine.analyses.occlusion import PASSAGES, strongest
 from engine.analyses.refinement import reports_of
 from engine.analyses.registry import find
 from engine.analyses.steps import KIND
@@ -132,3 +132,12 @@ def test_each_sentence_of_the_worked_example_says_which_passage_mattered_most(st
     assert found and all(passage in cited[number] for number, (passage, _, _) in found.items())
     assert all(nats > 0 for _, nats, _ in found.values())
     assert strongest(replace(case, analyses=())) == {}
+
+
+def test_no_passage_mattered_most_where_the_run_was_stopped_before_the_last(store):
+    take_in(store)
+    case = store.load(EXAMPLE)
+    found = PASSAGES.last(case)
+    stopped = replace(found, sources=found.sources[:-1], scores=tuple(row[:-1] for row in found.scores))
+    run = replace(next(one for one in case.analyses if one.kind == PASSAGES.name), result=stopped)
+    assert strongest(replace(case, analyses=(run,))) == {}
