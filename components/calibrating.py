@@ -41,6 +41,8 @@ def calibration_section() -> None:
         name = left.text_input("Name", placeholder="contracts", key="calibrate_name")
         base = right.selectbox("Verifier", VERIFIERS, key="calibrate_base", accept_new_options=True)
         pressed = st.form_submit_button("Calibrate")
+    if pressed:
+        state.forget_run(_RUN)
     if pressed and file is None:
         st.warning("Choose a file first.")
     elif pressed and (why := too_large(file.size)):

@@ -40,7 +40,10 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         for data in read_jsonl(lines):
             if isinstance(data, RecordError):
                 raise data
-            found.append(cls.from_dict(data))
+            try:
+                found.append(cls.from_dict(data))
+            except RecordError as error:
+                raise RecordError(f"Record {data['id']}: {error}") from error
         return found
 
     @classmethod

@@ -57,8 +57,10 @@ def test_what_cannot_be_calibrated_says_why(settings):
     press(settings, "Calibrate")
     assert settings.warning[0].value == "Choose a file first."
     calibrate(settings, b'{"claim": "A.", "evidence": "B.", "verdict": "true"}', "a")
-    assert "verdict" in settings.error[0].value
+    assert "Record 1: " in settings.error[0].value and "verdict" in settings.error[0].value
     calibrate(settings, labelled(10), "a")
     settings.session_state["groundwork_runs"]["calibration"].future.exception()
     assert "These are 10" in settings.run().error[0].value
+    calibrate(settings, b"", "b")
+    assert not any("These are 10" in error.value for error in settings.error)  # of the run before
     assert own_calibrations() == []
