@@ -76,4 +76,5 @@ def doubted(case: Case, settings: Retrieval) -> str:
     asked = "answerable" in case.stamp.settings
     refused = " Set *Refuse below this probability* to 0 to see what the writer would say." if asked else ""
     closest = refused if case.answer.refused else " The answer uses the closest passages."
-    return f"The documents do not seem to answer this question ({said}).{closest}"
+    place = f" of “{case.corpus}”" if case.corpus else ""
+    return f"The documents{place} do not seem to answer this question ({said}).{closest}"

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from msgspec.structs import replace
 
 from engine.answer.in_documents import MIDDLE, SLOPE, answered_probability, doubted, probability, repeated, uncertain
 from engine.answer.sentence_scores import Candidate, score_sentences
@@ -45,6 +46,7 @@ def test_only_a_doubt_under_the_setting_is_said(answerable, warned):
     )
     assert bool(doubted(case, Retrieval())) == warned
     assert doubted(case, Retrieval(doubt_under=0.0)) == ""
+    assert ("of “bridges” do not" in doubted(replace(case, corpus="bridges"), Retrieval())) == warned
 
 
 @pytest.mark.parametrize(("answerable", "told"), [(None, False), (0.05, True), (0.49, True), (0.5, False)])
