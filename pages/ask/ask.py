@@ -183,7 +183,9 @@ elif case is not None:
     views["Passages given to the writer"] = lambda: given_passages(case)
     if case.hits:
         views["Ranking"] = lambda: ranking(case, key=f"ranked_{case.id}")
-    for tab, draw in zip(st.tabs(list(views)), views.values(), strict=True):
+    # The first of them is open, anew where a check has added it: what a person asked for is what they see.
+    opened = st.tabs(list(views), key=f"views_{case.id}_{len(views)}")
+    for tab, draw in zip(opened, views.values(), strict=True):
         with tab:
             draw()
     draw_steps((), case.steps)

@@ -38,7 +38,8 @@ heading(
 )
 case = open_case(say=False)
 audited = case is not None and (case.origin == "imported" or state.run_of(check_name(case.id)) is not None)
-with st.expander("Audit another answer" if audited else "Question, sources and answer", expanded=not audited):
+label = "Audit another answer" if audited else "Question, sources and answer"
+with st.expander(label, expanded=not audited, key=f"form_{case.id}" if case else "form"):  # folds above a new case
     made = import_cases()
 if made:
     state.open_case(made[0])

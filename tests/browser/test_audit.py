@@ -105,9 +105,27 @@ def test_check_what_was_answered_by_the_first_door(app, page, look):
     expect(page.get_by_text("Not checked yet.")).to_be_visible()
     page.get_by_role("button", name="Check the answer").click()
     expect(stands(page)).to_contain_text("borne out", timeout=SLOW)
+    expect(page.get_by_role("tab", name="Sentences and evidence")).to_have_attribute("aria-selected", "true")
     settled(page)
     assert serious(page) == []
     look(page, "ask_checked_dark")
+
+
+def test_the_form_folds_above_every_new_audit(app, page):
+    page.goto(app.url)
+    settled(page)
+    page.get_by_role("link", name="Audit an answer").click()
+    answer = page.get_by_label("Answer", exact=True)
+    for question in ("What does the tank hold?", "How much is in the tank?"):
+        settled(page)
+        if not answer.is_visible():
+            page.get_by_text("Audit another answer").click()
+        page.get_by_label("Question", exact=True).fill(question)
+        page.get_by_label("Sources").fill("The tank holds 40 litres.")
+        answer.fill("The tank holds 40 litres.")
+        page.get_by_role("button", name="Audit", exact=True).click()
+        expect(page.get_by_role("heading", name=question)).to_be_visible()
+        expect(answer).to_be_hidden()
 
 
 @pytest.mark.parametrize("name", [EXAMPLE, AUDITED])
