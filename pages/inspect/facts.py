@@ -21,6 +21,7 @@ from components.html import banner, plain
 from components.pages import page_link
 from components.polling import say_problem, wait_for
 from components.reviewer import reviewer
+from components.sentences import first_in_doubt
 from components.source_view import open_evidence
 from components.used_supports import used_supports_view
 from engine.analyses.case_verdict import case_verdict, fact_verdicts
@@ -108,7 +109,7 @@ def tree(case: Case, record: AreRecord, author: str) -> None:
     review = workbench().cases.review(case.id)
     verdict = case_verdict(case, review)
     key = f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}"
-    sentence = state.selected_sentence(len(case.answer.sentences))
+    sentence = state.selected_sentence(len(case.answer.sentences)) or (first_in_doubt(verdict) if verdict else None)
     of_sentence = verdict.sentences[sentence - 1].facts if verdict and sentence else ()
     selected = state.selected_fact() or next((fact.number for fact in of_sentence), "")
     asked = facts_tree(record, fact_verdicts(case, record, review), selected, key=key)

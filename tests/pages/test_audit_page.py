@@ -14,7 +14,7 @@ from components.evidence import evidence_data
 from components.sentences import sentences_data
 from engine.analyses.case_verdict import case_verdict
 from engine.answer.quoting_reader import read
-from engine.cases.review import review_of
+from engine.cases.review import MarkDraft, review_of
 from engine.core.settings import Reader
 from engine.core.values import AuditRecord
 from engine.corpus.samples import FIRST_CASE
@@ -133,6 +133,14 @@ def test_what_is_selected_goes_along_to_the_other_pages_of_a_case(app):
     # Another case begins with nothing selected.
     next(box for box in app.selectbox if box.label == "Open case").set_value(FIRST_CASE).run()
     assert "sentence" not in app.query_params and "passage" not in app.query_params
+
+
+def test_facts_opens_at_the_first_sentence_in_doubt(app):
+    stored_check(app)
+    settled = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="read")
+    store().add_mark("case", settled)
+    app.switch_page("pages/inspect/facts.py").run()
+    assert next(box for box in app.selectbox if box.label == "Fact").value == "2.1"
 
 
 def test_a_sentence_replaces_a_sentence_and_its_fact_a_passage_a_passage():
