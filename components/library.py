@@ -16,31 +16,32 @@ from engine.cases.review import CONCLUSIONS, STATUSES
 MOST_ROWS = 6  # more are scrolled
 ROW_HEIGHT = 66  # pixels: from 65 on a table breaks its lines; three fit
 LONGEST = 54  # characters of a question, which fill three lines at 1280
+WIDE, NARROW = 130, 96  # pixels of a filter; seven of them fit in a row at 1280
 SORT_NAMES = {"updated": "last change", "created": "first saved"}
 
 
 def query_controls(facets: Mapping[str, Sequence[str]], *, key: str) -> Query:
-    """Search words and filters in one row."""
-    text, status, model, corpus, tag, dates, sort = st.columns([4, 3, 3, 3, 3, 3, 4], vertical_alignment="bottom")
-    order = sort.selectbox("Sort by", SORTS, format_func=lambda s: SORT_NAMES.get(s, s), key=f"{key}_sort")
-    return Query(
-        text=text.text_input("Search", placeholder="question or answer", key=f"{key}_text"),
-        status=_choice(status, "Status", STATUSES, f"{key}_status"),
-        model=_choice(model, "Written by", facets["model"], f"{key}_model"),
-        corpus=_choice(corpus, "Corpus", facets["corpus"], f"{key}_corpus"),
-        tag=_choice(tag, "Tag", facets["tag"], f"{key}_tag"),
-        sort=order,
-        ascending=order not in ("updated", "created"),
-        **_days(dates, key),
-    )
+    """Search words and filters, in one row at 1280 and in several on a narrow page."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input("Search", placeholder="question or answer", key=f"{key}_text", width=WIDE)
+        status = _choice("Status", STATUSES, f"{key}_status")
+        model = _choice("Written by", facets["model"], f"{key}_model")
+        corpus = _choice("Corpus", facets["corpus"], f"{key}_corpus")
+        tag = _choice("Tag", facets["tag"], f"{key}_tag")
+        days = _days(key)
+        order = st.selectbox(
+            "Sort by", SORTS, format_func=lambda s: SORT_NAMES.get(s, s), key=f"{key}_sort", width=WIDE
+        )
+    ascending = order not in ("updated", "created")
+    return Query(text=text, status=status, model=model, corpus=corpus, tag=tag, sort=order, ascending=ascending, **days)
 
 
-def _choice(column: st.delta_generator.DeltaGenerator, label: str, options: Sequence[str], key: str) -> str | None:
-    return column.selectbox(label, options, index=None, placeholder="any", key=key, format_func=visible)
+def _choice(label: str, options: Sequence[str], key: str) -> str | None:
+    return st.selectbox(label, options, index=None, placeholder="any", key=key, format_func=visible, width=NARROW)
 
 
-def _days(column: st.delta_generator.DeltaGenerator, key: str) -> dict[str, str]:
-    with column.popover("Dates", width="stretch"):
+def _days(key: str) -> dict[str, str]:
+    with st.popover("Dates", width=NARROW):
         since = st.date_input("Changed on or after", value=None, key=f"{key}_since")
         until = st.date_input("Changed on or before", value=None, key=f"{key}_until")
     days = {"since": since, "until": until}

@@ -104,6 +104,15 @@ def test_a_pasted_answer_is_opened_compared_deleted_and_restored(app, page, look
     expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
 
 
+@pytest.mark.parametrize("page", [{"viewport": {"width": 800, "height": 900}}], indirect=True)
+def test_the_filters_can_be_read_on_a_narrow_page(app, page):
+    page.goto(f"{app.url}/cases")
+    for label in ("Status", "Written by", "Corpus", "Tag", "Sort by"):
+        field = page.get_by_test_id("stSelectbox").filter(has_text=label)
+        expect(field).to_be_visible()
+        assert field.bounding_box()["width"] >= 96
+
+
 @pytest.mark.slow
 def test_compare_scores_two_imported_answers_on_one_scale(app, page, look):
     store = CaseStore(app.home / "cases.sqlite")
