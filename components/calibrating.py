@@ -32,8 +32,10 @@ def calibration_section() -> None:
     st.subheader("Calibrate a verifier on your texts")
     st.caption(
         f"Label {FEWEST} or more claims by hand, each against its evidence. The verifier's probabilities are then "
-        "fitted to your kind of text. Each line of the file is an object with `claim`, `evidence` and `verdict`. A "
-        "verdict is supportive, editing_required or irrelevant."
+        "fitted to your kind of text. A verdict is supportive, editing_required or irrelevant. A line of the file:"
+    )
+    st.code(
+        '{"claim": "The fee is 40 euros.", "evidence": "It costs 45 euros.", "verdict": "editing_required"}', "json"
     )
     with st.form("calibrate", border=False):
         file = st.file_uploader("Labelled pairs (.jsonl)", key="calibrate_file")

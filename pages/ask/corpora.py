@@ -83,9 +83,10 @@ def draw_report(run: Run[IngestReport]) -> None:
             st.error("None of these files could be read, so no corpus was made.")
             draw_skipped(report.skipped)
             return
+        counts = {"added": report.added, "replaced": report.replaced, "unchanged": report.unchanged}
+        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         st.success(
-            f"{report.added} added, {report.replaced} replaced, {report.unchanged} unchanged in"
-            f" {duration(report.seconds)}. The corpus has {counted(report.documents, 'document')},"
+            f"{told} in {duration(report.seconds)}. The corpus has {counted(report.documents, 'document')},"
             f" {counted(report.passages, 'passage')}."
         )
         draw_skipped(report.skipped)

@@ -172,7 +172,7 @@ def _contradicted(ruling: Ruling, why: str, lacking: tuple[str, ...]) -> Ruling:
 
 
 def _lowered(ruling: Ruling, why: str) -> Ruling:
-    return replace(ruling, unsure=True, lowered=True, note=f"{ruling.note}; unsure, {why}")
+    return replace(ruling, unsure=True, lowered=True, note=f"{ruling.note.removesuffix('; unsure')}; unsure, {why}")
 
 
 def doubted(

@@ -268,6 +268,8 @@ def test_a_noun_that_the_passage_says_nothing_like_lowers_certainty_and_nothing_
     after = doubts("The dentist approved the claim.")
     assert (after.verdict, after.unsure, after.lowered) == ("supportive", True, True)
     assert after.note.endswith("unsure, the passage says nothing like dentist")
+    again = doubts("The dentist approved the claim.", replace(LIKELY, note="supportive by V; unsure"))
+    assert again.note == "supportive by V; unsure, the passage says nothing like dentist"
     assert after.scores == LIKELY.scores
 
 
