@@ -24,11 +24,14 @@ from engine.core.text import about
 from engine.core.values import Case
 
 T = TypeVar("T")
+_TOLD_AFTER = 10.0  # seconds in a stage, before which its pace says little
 
 
 @dataclass(eq=False)
 class Run(Generic[T]):
     """One piece of long work. The worker writes, the page reads; each field is replaced whole, never edited.
+
+    `entered` is when the stage began, by the clock that only runs forward, and what was done then.
 
     `running` changes at any moment; `ended` only where a page begins to be drawn (`see`). A page goes by `ended`: what
     ends while the page is drawn would else be running for its first half and over for its second, and what it wrote
@@ -45,6 +48,7 @@ class Run(Generic[T]):
     future: Future[T] | None = None
     lane: Lane | None = None
     begun: float | None = None
+    entered: tuple[float, int] | None = None
     ended: bool = False
 
     @property
@@ -68,7 +72,20 @@ class Run(Generic[T]):
         ('reading 1,200 of 3,000', 'starting')
         """
         stage = self.waiting or self.stage or before
-        return f"{stage} {self.done:,} of {self.total:,}" if self.total else stage
+        left = self.left(time.monotonic())
+        more = f", about {about(left)} left" if left else ""
+        return f"{stage} {self.done:,} of {self.total:,}{more}" if self.total else stage
+
+    def left(self, now: float) -> float | None:
+        """The seconds that the stage may still take at its pace so far; None until that can be told.
+
+        >>> Run(done=30, total=90, entered=(0.0, 0)).left(60.0), Run(done=2, total=90, entered=(0.0, 0)).left(4.0)
+        (120.0, None)
+        """
+        if self.entered is None:
+            return None
+        gone, done = now - self.entered[0], self.done - self.entered[1]
+        return gone / done * (self.total - self.done) if done > 0 and gone >= _TOLD_AFTER else None
 
     @property
     def waiting(self) -> str:
@@ -129,6 +146,8 @@ class Lane:
         run: Run[T] = Run(label=label, lane=self)
 
         def report(stage: str, done: int, total: int) -> None:
+            if stage != run.stage or run.entered is None:
+                run.entered = time.monotonic(), done
             run.stage, run.done, run.total = stage, done, total
 
         def written(text: str) -> None:

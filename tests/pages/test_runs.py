@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import wait
 
 from streamlit.testing.v1 import AppTest
 
-from components.runs import Lane
+from components.runs import Lane, Run
 from engine.core.errors import Cancelled
 
 
@@ -96,7 +97,7 @@ def draw_waiting():
 
     from components import state
     from components.polling import wait_for
-    from components.runs import Lane
+    from components.runs import Lane, Run
 
     if state.run_of("work") is None:
         lane, st.session_state.gate = Lane("test"), threading.Event()
@@ -117,3 +118,12 @@ def test_the_page_says_the_place_and_what_was_stopped_there():
     app.button[0].click().run()
     assert [info.value for info in app.info] == ["Stopped before it began."]
     app.session_state.gate.set()
+
+
+def test_a_stage_says_what_is_left_at_its_own_pace():
+    run = Run(stage="scoring", done=30, total=90, entered=(time.monotonic() - 60, 0))
+    assert run.place("") == "scoring 30 of 90, about 2 min left"
+    stages = Lane("test").start(lambda run: (run.watch.step("loading", 5, 9), run.watch.step("scoring", 2, 9)))
+    wait([stages.future])
+    assert stages.entered is not None and stages.entered[1] == 2  # what an earlier stage did says nothing of this one
+    assert stages.place("") == "scoring 2 of 9"
