@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from engine.analyses.kind import Loaders, RunContext
@@ -13,12 +13,10 @@ from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Passage
 from engine.corpus.collection import Collection
-from engine.models.embedder import load_embedder
-from engine.models.protocols import BatchWriter, Embedder, Entailment, LanguageModel, Reranker, Writer, require
+from engine.models.embedder import DEFAULT
+from engine.models.protocols import BatchWriter, LanguageModel, Writer, require
 from engine.models.registry import load_writer
-from engine.models.reranker import load_reranker
 from engine.models.server import SERVED, Budget, ServerModel
-from engine.models.verifier import load_entailment
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
 from engine.studies.together import Together
@@ -26,10 +24,13 @@ from engine.studies.values import Estimate, Found, Results, Row, Unit
 
 
 class StudyTools:
-    """The models of a config by role. `writer` writes, `scorer` scores and gives gradients, `judge` compares."""
+    """The models of a config by role. `writer` writes, `scorer` scores and gives gradients, `judge` compares.
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    `loaders` give embedders, re-rankers and verifiers by name.
+    """
+
+    def __init__(self, config: Config, loaders: Loaders = Loaders()) -> None:
+        self.config, self.loaders = config, loaders
         self.budget = Budget()
         self._collections: dict[str, Collection] = {}
 
@@ -82,37 +83,16 @@ class StudyTools:
         self.budget.calls = None if left.calls is None else spent.calls + left.calls
         self.budget.tokens = None if left.tokens is None else spent.tokens + left.tokens
 
-    @cached_property
-    def embedder(self) -> Embedder:
-        """The embedder of collections and of the cosine metrics."""
-        return load_embedder()
-
-    @cached_property
-    def reranker(self) -> Reranker:
-        """The re-ranker of chunk sets and baselines that the config's settings name."""
-        return load_reranker(self.settings(self.config.seeds[0]).retrieval.reranker)
-
-    @cached_property
-    def verifier(self) -> Entailment:
-        """The verifier of citations and facts."""
-        return load_entailment(self.config.verifier)
-
     def context(self, settings: Settings, watch: Watch, model: Writer | None = None) -> RunContext:
-        """The resources of an analysis, as the config says: every name means `model`, by default the writer."""
-        loaders = Loaders(
-            embedder=lambda name: self.embedder,
-            reranker=lambda name: self.reranker,
-            writer=lambda name: model or self.writer,
-            collection=self.collection,
-            verifier=lambda name: self.verifier,
-        )
+        """The resources of an analysis, with each name of a writer meaning `model`, by default the config's."""
+        loaders = replace(self.loaders, writer=lambda name: model or self.writer, collection=self.collection)
         return RunContext(settings, loaders, watch)
 
     def write(self, seed: int, numbered: Sequence[Passage] = ()) -> Write:
         """Whoever answers, at a seed: the quoting reader or the writer (`numbered`: see `prompting`)."""
         settings = self.settings(seed)
         if self.config.reads:
-            return quoting(self.embedder, settings.reader)
+            return quoting(self.loaders.embedder(DEFAULT), settings.reader)
         return prompting(self.writer, settings.prompting, settings.decoding, numbered)
 
     def collection(self, name: str) -> Collection:

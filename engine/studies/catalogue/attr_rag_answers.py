@@ -25,6 +25,7 @@ from engine.methods.attr_rag import DEPTHS, METHODS, against_reference, answers_
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
 from engine.methods.regeneration import PLACEBOS
+from engine.models.embedder import DEFAULT
 from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
@@ -127,7 +128,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     with metered(None if tools.config.reads else tools.writer) as meter:
         case, more = (_ours if unit.method == OURS else _baseline)(tools, unit, example, watch)
     text = without_markers(case.answer.text)
-    scores = against_reference({unit.method: text}, example.references[0], tools.embedder)[unit.method]
+    scores = against_reference({unit.method: text}, example.references[0], tools.loaders.embedder(DEFAULT))[unit.method]
     values: dict[str, Any] = {**scores, **more, "passages": len(case.passages), "refused": case.answer.refused}
     values |= _gold(tools, example, case)
     unparsed = 0
@@ -151,7 +152,7 @@ def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> 
     retrieval = tools.settings(unit.seed).retrieval
     pool = retrieval.rerank_pool if method == "re-ranked" else depth
     hits = search(tools.collection(example.corpus), example.question, replace(retrieval, k=pool))
-    passages = baseline_passages(method, depth, example.question, hits, tools.reranker)
+    passages = baseline_passages(method, depth, example.question, hits, tools.loaders.reranker(retrieval.reranker))
     watch.step("baselines", 0, 1)
     written = tools.write(unit.seed)(example.question, passages, watch=watch)
     return case_of(example, passages, written, hits=hits), {}
@@ -159,13 +160,14 @@ def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> 
 
 def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
     settings, collection = tools.settings(unit.seed), tools.collection(example.corpus)
-    context = find_context(example.question, collection, tools.reranker, settings.retrieval)
+    reranker = tools.loaders.reranker(settings.retrieval.reranker)
+    context = find_context(example.question, collection, reranker, settings.retrieval)
     unanswered = case_of(example, (), Written(answer=Answer(text=""), stamp=Stamp(model="")))
     made = attr_rag_run(
         replace(unanswered, chunk_sets=context.sets),
         collection.snapshot().passages,
         lambda numbered: tools.write(unit.seed, numbered),
-        embedder=tools.embedder,
+        embedder=tools.loaders.embedder(DEFAULT),
         settings=settings.selection,
         seed=unit.seed,
         watch=watch,
@@ -185,7 +187,8 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     hits = search(collection, example.question, replace(settings.retrieval, k=depth))
     calls = 1
     if unit.method == OURS:
-        sets = find_context(example.question, collection, tools.reranker, settings.retrieval).sets
+        reranker = tools.loaders.reranker(settings.retrieval.reranker)
+        sets = find_context(example.question, collection, reranker, settings.retrieval).sets
         calls = answers_needed(len(sets), PLACEBOS)
     each = tokens_of(example.question, *(hit.passage.text for hit in hits)) + settings.decoding.max_new_tokens
     return Estimate(calls=calls, judged=judged, tokens=calls * each)

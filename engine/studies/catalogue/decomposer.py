@@ -40,10 +40,11 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     (found,) = DECOMPOSITION.of(case)
     mine = [plain(clause.text) for clause in found.clauses], [f.text for c in found.clauses for f in c.facts]
     gold = [plain(clause.text) for clause in example.clauses], [fact for c in example.clauses for fact in c.facts]
+    entails = entails_by(tools.loaders.verifier(tools.config.verifier))
     values: dict[str, float | None] = {}
     for level, predicted, wanted in zip(("clauses", "facts"), mine, gold, strict=True):
         values[f"{level}_n_c"] = float(len(predicted) == len(wanted)) if wanted else None
-        values[f"{level}_d_correct"] = d_correct(predicted, wanted, entails_by(tools.verifier)) if wanted else None
+        values[f"{level}_d_correct"] = d_correct(predicted, wanted, entails) if wanted else None
     missing = {} if gold[1] else {"facts_n_c": "The gold has clauses but no facts."}
     return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
 

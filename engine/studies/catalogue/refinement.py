@@ -185,7 +185,8 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """All conditions of one question under one seed, scored, and compared where there is a judge."""
     settings, writer = tools.settings(unit.seed), tools.writer
     case = case_of(example, example.passages, Written(answer=Answer(text=""), stamp=Stamp(model=writer.name)))
-    options = RefinementOptions(model=writer.name, variants=conditions(tools.config), gate="always")
+    names, verifier = conditions(tools.config), tools.config.verifier
+    options = RefinementOptions(model=writer.name, variants=names, gate="always", verifier=verifier)
     case = examine(case, KIND, options, tools.context(settings, watch))
     (report,) = KIND.of(case)
     value = report.refinement

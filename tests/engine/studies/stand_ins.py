@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.analyses.kind import Loaders
 from engine.core.errors import InputError
 from engine.core.metrics import terms
 from engine.models.protocols import Judged
@@ -46,7 +47,10 @@ class StandIns(StudyTools):
     """Tools whose writer says what `reply` says of a prompt's text; `refuses` makes it fail on some prompts."""
 
     def __init__(self, config, reply, judge=None, refuses=lambda text: False):
-        super().__init__(config)
+        loaders = Loaders(
+            embedder=lambda name: Letters(), reranker=lambda name: InOrder(), verifier=lambda name: SharedWords()
+        )
+        super().__init__(config, loaders)
 
         def said(text):
             if refuses(text):
@@ -56,4 +60,3 @@ class StandIns(StudyTools):
         self.writer = ScriptedScorer(lambda passages, words, t: -1.0 / (1 + len(passages)), said, "scripted")
         self.scorer = self.writer
         self.judge = ScriptedWriter(judge, "judge") if judge else None
-        self.embedder, self.reranker, self.verifier = Letters(), InOrder(), SharedWords()

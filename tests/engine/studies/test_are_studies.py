@@ -7,6 +7,7 @@ import json
 import pytest
 
 from engine.analyses.facts import KIND as FACTS
+from engine.analyses.kind import Loaders
 from engine.core.metrics import harmonic_mean
 from engine.core.progress import Watch
 from engine.core.values import inputs_hash
@@ -116,9 +117,8 @@ def test_relevance_is_of_all_ratings_unread_ones_included():
 
 
 def scripted(study, **options):
-    tools = StudyTools(Config(study=study, data="d", **options))
-    tools.__dict__.update(verifier=WordVerifier(), embedder=ScriptedEmbedder())
-    return tools
+    loaders = Loaders(verifier=lambda name: WordVerifier(), embedder=lambda name: ScriptedEmbedder())
+    return StudyTools(Config(study=study, data="d", **options), loaders)
 
 
 def unit(method):
