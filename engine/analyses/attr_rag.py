@@ -76,8 +76,7 @@ def attr_rag_run(
     found = attr_rag(
         case.question,
         case.chunk_sets,
-        answering(writer(()), watch, done),
-        ablate=lambda passages: answering(writer(passages), watch, done),
+        lambda numbered: answering(writer(numbered), watch, done),
         embedder=embedder,
         lookup=lookup_in(corpus),
         placebos=placebos,
@@ -257,8 +256,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     result = attr_rag(
         case.question,
         case.chunk_sets,
-        answering(writer(())),
-        ablate=lambda passages: answering(writer(passages)),
+        lambda numbered: answering(writer(numbered)),
         embedder=embedder,
         lookup=lookup_in(snapshot.passages) if snapshot is not None else None,
         placebos=found,

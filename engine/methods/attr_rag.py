@@ -22,7 +22,7 @@ from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Prompting, Selection
 from engine.core.values import Answer, Attribution, ChunkSet, Hit, Passage, Step, Value
 from engine.methods.occlusion import occlusion
-from engine.methods.regeneration import Answering, Regeneration, regenerate, similarities
+from engine.methods.regeneration import PLACEBOS, Answering, Regeneration, regenerate, similarities
 from engine.methods.subject import answer_for, banner
 from engine.models.protocols import Embedder, LanguageModel, Reranker
 from engine.retrieve.search import rerank_hits
@@ -249,12 +249,11 @@ class AttrRag(Value, frozen=True):
 def attr_rag(
     question: str,
     chunk_sets: Sequence[ChunkSet],
-    write: Answering,
+    write: Callable[[Sequence[Passage]], Answering],
     *,
     embedder: Embedder,
     lookup: Lookup | None = None,
     placebos: Sequence[Passage] = (),
-    ablate: Callable[[Sequence[Passage]], Answering] | None = None,
     score: Score | None = None,
     settings: Selection = Selection(),
     seed: int = 1337,
@@ -263,21 +262,20 @@ def attr_rag(
 ) -> AttrRag:
     """Run stage 2 on re-ranked `chunk_sets`; `answers_needed` says how many answers are written.
 
-    `write` is any writer; `ablate` makes of all passages the writer of A_full and the ablated answers, for which each
-    passage keeps its number (default `write`). `lookup` finds the passages that fill gaps; without it none are filled.
-    Raises `AttributionError` without sets, `Cancelled`.
+    `write` makes any writer, given the passages whose numbers stay: for A_full and the ablated answers those of all
+    sets, for the last answer none. `lookup` finds the passages that fill gaps; without it none are filled. Raises
+    `AttributionError` without sets, `Cancelled`.
     """
     watch = watch or Watch()
     if not chunk_sets:
         raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
     sources = [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
     context = tuple(passage for source in sources for passage in source)
-    without = ablate(context) if ablate is not None else write
     steps = Steps(watch, on_step)
     regeneration = steps.run(
         "occlusion by regeneration",
         lambda: regenerate(
-            question, sources, without, embedder, placebos=placebos, floor=settings.floor, seed=seed, watch=watch
+            question, sources, write(context), embedder, placebos=placebos, floor=settings.floor, seed=seed, watch=watch
         ),
         lambda r: {"answers": r.written},
     )
@@ -297,7 +295,7 @@ def attr_rag(
     filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
     passages = by_best_set(kept, filled)
     quoted = "With the quoting reader, occlusion only shows which sets it quoted."
-    answer = steps.run("final answer", lambda: write(question, passages), lambda a: {"passages": len(passages)})
+    answer = steps.run("final answer", lambda: write(())(question, passages), lambda a: {"passages": len(passages)})
     return AttrRag(
         question=question,
         sets=tuple(chunk_sets),
@@ -320,9 +318,9 @@ def with_drops(found: AttrRag, score: Score) -> AttrRag:
     return replace(found, drops=score(found.question, found.context, found.regeneration.full, groups))
 
 
-def answers_needed(sets: int, placebos: int) -> int:
+def answers_needed(sets: int) -> int:
     """The answers of one run: A_full, one without each set, A_full again, one with each placebo, the last answer."""
-    return sets + placebos + 3
+    return sets + PLACEBOS + 3
 
 
 def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...]:
@@ -368,12 +366,9 @@ def baseline_passages(
     return tuple(hit.passage for hit in hits[:depth])
 
 
-def against_reference(answers: Mapping[str, str], reference: str, embedder: Embedder) -> dict[str, dict[str, float]]:
-    """For each method the seven similarities to the reference."""
-    return {
-        method: {**similarities(reference, text, embedder), "bleu": bleu(reference, text)}
-        for method, text in answers.items()
-    }
+def against_reference(answer: str, reference: str, embedder: Embedder) -> dict[str, float]:
+    """The seven similarities of an answer to the reference."""
+    return {**similarities(reference, answer, embedder), "bleu": bleu(reference, answer)}
 
 
 def winners(table: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:

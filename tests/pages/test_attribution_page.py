@@ -25,7 +25,7 @@ from engine.cases.review import MarkDraft
 from engine.core.settings import Settings
 from engine.core.text import about
 from engine.core.values import Answer, Attribution, AuditRecord, Case, Stamp
-from engine.methods.attr_rag import attr_rag, scored_by, with_drops
+from engine.methods.attr_rag import scored_by, with_drops
 from engine.methods.faithfulness import agreement
 from engine.methods.subject import banner
 from engine.methods.word_overlap import METHOD as WORD_OVERLAP
@@ -33,7 +33,7 @@ from engine.models.choices import READER
 from engine.models.scripted import ScriptedScorer
 from engine.report import markdown_report
 from tests.analysing import analysed, keep
-from tests.engine.methods.test_attr_rag import SETS, LetterEmbedder, quote_wanted
+from tests.engine.methods.test_attr_rag import quote_wanted, run
 from tests.tiny import save_tiny, tiny_model
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -174,9 +174,7 @@ def draw_attr_rag(result, case):
 
 def test_a_selection_shows_drops_filled_gaps_and_both_answers_as_one_text(case):
     scorer = ScriptedScorer(lambda passages, words, t: -3.0 + sum("gamma" in text for text in passages.values()))
-    found = attr_rag(
-        "q", SETS, quote_wanted("beta"), embedder=LetterEmbedder(), score=scored_by(scorer, writer="quoting reader")
-    )
+    found = run(quote_wanted("beta"), score=scored_by(scorer, writer="quoting reader"))
     app = AppTest.from_function(
         draw_attr_rag, kwargs={"result": found.to_dict(), "case": case.to_dict()}, default_timeout=60
     ).run()

@@ -24,7 +24,6 @@ from engine.core.values import Answer, Case, Stamp
 from engine.methods.attr_rag import DEPTHS, METHODS, against_reference, answers_needed, baseline_passages, winners
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
-from engine.methods.regeneration import PLACEBOS
 from engine.models.embedder import DEFAULT
 from engine.models.reranker import title_of
 from engine.retrieve.search import search
@@ -128,7 +127,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     with metered(None if tools.config.reads else tools.writer) as meter:
         case, more = (_ours if unit.method == OURS else _baseline)(tools, unit, example, watch)
     text = without_markers(case.answer.text)
-    scores = against_reference({unit.method: text}, example.references[0], tools.loaders.embedder(DEFAULT))[unit.method]
+    scores = against_reference(text, example.references[0], tools.loaders.embedder(DEFAULT))
     values: dict[str, Any] = {**scores, **more, "passages": len(case.passages), "refused": case.answer.refused}
     values |= _gold(tools, example, case)
     unparsed = 0
@@ -189,7 +188,7 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     if unit.method == OURS:
         reranker = tools.loaders.reranker(settings.retrieval.reranker)
         sets = find_context(example.question, collection, reranker, settings.retrieval).sets
-        calls = answers_needed(len(sets), PLACEBOS)
+        calls = answers_needed(len(sets))
     each = tokens_of(example.question, *(hit.passage.text for hit in hits)) + settings.decoding.max_new_tokens
     return Estimate(calls=calls, judged=judged, tokens=calls * each)
 

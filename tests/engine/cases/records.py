@@ -111,7 +111,7 @@ def _answered(collection: Collection) -> Case:
     placebos = [passage for passage in snapshot.passages if passage.document not in seen][:2]
     last = []
 
-    def writing(numbered=()):
+    def writing(numbered):
         write = prompting(Scorer(), SETTINGS.prompting, SETTINGS.decoding, numbered)
 
         def written(question, passages):
@@ -123,8 +123,7 @@ def _answered(collection: Collection) -> Case:
     result = attr_rag(
         QUESTION,
         sets,
-        writing(),
-        ablate=writing,
+        writing,
         embedder=EMBEDDER,
         lookup=lambda document, ordinal: at.get((document, ordinal)),
         placebos=placebos,

@@ -19,6 +19,7 @@ from engine.core.settings import Occlusion, Reader, Retrieval, Settings
 from engine.core.values import Analysis, Case, Document, Stamp, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.attr_rag import attr_rag, scored_by
+from engine.methods.regeneration import answering
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
@@ -135,9 +136,8 @@ def test_drops_by_a_revision_that_is_gone_cannot_be_compared_and_the_rest_can(ca
     first, now = scorer(), scorer()
     first.revision, now.revision = "first", "now"
     read = quoting(EMBEDDER, Reader(close_enough=0.0))
-    answering = lambda question, passages: read(question, passages).answer  # noqa: E731
     score = scored_by(first, writer="reader")
-    found = attr_rag(QUESTION, case.chunk_sets, answering, ablate=lambda _: answering, embedder=EMBEDDER, score=score)
+    found = attr_rag(QUESTION, case.chunk_sets, lambda numbered: answering(read), embedder=EMBEDDER, score=score)
     stored = Analysis(id="attr-rag", kind="attr-rag", stamp=case.stamp, result=found.to_dict())
     alone = msgspec.structs.replace(case, analyses=(stored,))
     for model, status in ((first, "reproduced"), (now, "cannot")):
