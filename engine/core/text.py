@@ -18,31 +18,31 @@ from typing import Any
 Span = tuple[int, int]
 
 
-def _set(listed: str) -> frozenset[str]:
+def word_set(listed: str) -> frozenset[str]:
     """The words of a list written with spaces."""
     return frozenset(listed.split())
 
 
 # Never the end of a sentence: something belongs to them.
-_ALWAYS_OPEN = _set(
+_ALWAYS_OPEN = word_set(
     "dr mr mrs ms prof gen sen rep lt col capt cpt sgt maj cmdr adm rev hon pres gov messrs mt st ste vs viz cf ca "
     "e.g i.e eg ie approx resp nee"
 )
 # Open only before a number or a label ("Fig. 2", "No. 5", "Vol. IV"); "No." alone may end a sentence.
-_OPEN_BEFORE_NUMBER = _set(
+_OPEN_BEFORE_NUMBER = word_set(
     "fig figs eq eqs no nos vol vols sec secs sect ch chap ref refs p pp pg art para paras cl tab ex app pt nr op b.p "
     "m.p bp mp jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 # Often in the middle of a sentence, sometimes its end: only a word that starts sentences ends it.
-_UNSURE = _set("al etc inc ltd co corp bros jr sr dept univ est u.s u.k u.n d.c a.m p.m b.c a.d ph.d m.d")
-_STARTERS = _set(
+_UNSURE = word_set("al etc inc ltd co corp bros jr sr dept univ est u.s u.k u.n d.c a.m p.m b.c a.d ph.d m.d")
+_STARTERS = word_set(
     "the a an this that these those it its he she they we you i there here in on at by for from to with as if when "
     "while after before since because although though however thus then therefore moreover but and or so his her "
     "their our my your some many most all each every both one two three no not what who where why how which during "
     "under over between among according add allow cool heat stir filter wash collect dissolve place remove repeat "
     "use do make let mr mrs ms dr"
 )
-_LETTER_LABELS = _set(
+_LETTER_LABELS = word_set(
     "vitamin point plan grade type class hepatitis appendix figure table step part section group box phase option "
     "experiment procedure exhibit form series model method compound product solution flask tube"
 )
@@ -169,9 +169,9 @@ CITATION = {
 ANY_CITATION = re.compile(rf"(?:{CITATION['garage'].pattern})|(?:{CITATION['alce'].pattern})", re.IGNORECASE)
 _AROUND = re.compile(r"^[\W_]+|[\W_]+$")  # what is neither letter nor digit
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-_TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
-_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_TO_TWELVE.split())}
-STOP_WORDS = _set(
+TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(TO_TWELVE.split())}
+STOP_WORDS = word_set(
     "a about above after again against all also am an and any are as at be because been before being below between "
     "both but by can cannot could did do does doing down during each either few for from further had has have having "
     "he her here hers herself him himself his how however i if in into is it its itself just may me might more most "

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
+from engine.core.text import word_set
 from engine.english.parser import parse
 
 if TYPE_CHECKING:
@@ -51,28 +52,24 @@ class Statement:
         return replace(self, words=tuple(w for w in self.words if isinstance(w, Inserted) or w.i not in gone))
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 _MOST = 24  # facts of one clause; a longer list stays whole from there on
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
 _AUXILIARIES = ("aux", "auxpass")
 _FINITE = ("VBD", "VBP", "VBZ", "MD")
-_BE = _set("is are was were be been being am 's 're")
-_JOINING = _set("and but & as well also plus both while yet")
-_STATED = _set("although though because whereas")  # what they open is so
-_TIMED = _set("when while where")  # what they open is so in the past, or behind a comma
-_CONDITIONS = _set("if unless whether until")
-_BOUNDED = _set("no every each any all those few only whoever whatever anyone everyone")
-_IT = _set("it this that these there")
-_FREE = _set(
+_BE = word_set("is are was were be been being am 's 're")
+_JOINING = word_set("and but & as well also plus both while yet")
+_STATED = word_set("although though because whereas")  # what they open is so
+_TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
+_CONDITIONS = word_set("if unless whether until")
+_BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
+_IT = word_set("it this that these there")
+_FREE = word_set(
     "in on at by since near from between as for with during through until alongside under to of into about after before"
     " over against within among across throughout despite"
 )
-_NARROWING = _set("only mostly mainly especially")
-_PARTING = _set("and but while whereas")
-_COMPLETING = _set("on for with from as under through to of into about over against")
+_NARROWING = word_set("only mostly mainly especially")
+_PARTING = word_set("and but while whereas")
+_COMPLETING = word_set("on for with from as under through to of into about over against")
 _NAMING = ("NOUN", "PROPN", "PRON")
 _CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
 _MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}

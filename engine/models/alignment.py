@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.text import unligated
+from engine.core.text import TO_TWELVE, unligated
 
 KINDS = 8
 OTHER, SHARED, RUN, NAME, EQUAL, SMALLER, LARGER, ALONE = range(KINDS)
@@ -27,11 +27,11 @@ OTHER, SHARED, RUN, NAME, EQUAL, SMALLER, LARGER, ALONE = range(KINDS)
 _WORD = re.compile(r"n't\b|\d[\d,]*(?:\.\d+)?|[^\W\d_]+")
 _SUFFIXES = ("ations", "ation", "ments", "ment", "ings", "ions", "ing", "ion", "edly", "ers", "ors", "ies", "ed", "er")
 _ENDINGS = (*_SUFFIXES, "or", "es", "ly", "s", "e", "y")
-_SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _ORDINALS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 NUMBER_WORDS = {
-    **{word: float(i) for i, word in enumerate((_SMALL + " seventeen eighteen nineteen").split())},
+    **{word: float(i) for i, word in enumerate(f"{TO_TWELVE} {_TEENS}".split())},
     **{word: float(i) for i, word in enumerate(_ORDINALS.split())},
     **{word: 10.0 * i for i, word in enumerate(_TENS.split(), start=2)},
 }
