@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import starmap
 from pathlib import Path
 
 import pandas as pd
@@ -19,8 +20,9 @@ from engine.core.text import counted
 from engine.studies.config import departures
 from engine.studies.evaluate import Evaluation, compare_runs, numbers, report
 from engine.studies.library import Listed, folder_of, state_of, take_in
+from engine.studies.summary import by_method, figure, points_of
 from engine.studies.tables import ARROWS, caption, to_csv, to_latex, to_markdown
-from engine.studies.values import Axis, Column, Figure, Measure, Row, Series, StudyTable
+from engine.studies.values import Column, Figure, Measure, Row, StudyTable
 
 DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("md", to_markdown)}
 LEAST = 0.0001  # a smaller p-value is said to be smaller
@@ -139,8 +141,8 @@ def results_view(listed: Listed) -> None:
     tables = found.results.tables
     for table in tables[:1]:  # the one that ranks the methods
         table_view(table, key=f"table_{listed.name}_{table.name}")
-    for number, figure in enumerate(found.results.figures):
-        chosen = figure_view(figure, key=f"figure_{listed.name}_{number}")
+    for number, drawn in enumerate(found.results.figures):
+        chosen = figure_view(drawn, key=f"figure_{listed.name}_{number}")
         open_unit(folder, found, chosen)
     for table in tables[1:]:
         table_view(table, key=f"table_{listed.name}_{table.name}")
@@ -188,23 +190,12 @@ def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
 
 def questions(rows: Sequence[Row], value: str) -> Figure:
     """A value by example, a series a method."""
-    methods = dict.fromkeys(row.unit.method for row in rows)
-    series = []
-    for method in methods:
-        own = [row for row in rows if row.unit.method == method and row.values.get(value) is not None]
-        series.append(
-            Series(
-                name=method,
-                x=tuple(row.unit.example for row in own),
-                y=tuple(float(row.values[value]) for row in own),
-                cases=tuple(row.case for row in own),
-            )
-        )
+    known = {
+        method: [(row, row.unit.example, float(y)) for row in own if (y := row.values.get(value)) is not None]
+        for method, own in by_method(rows).items()
+    }
     named = value_name(value)
-    axes = Axis(name="example"), Axis(name=named)
-    return Figure(
-        name="examples", title=f"{named} by example", kind="points", x=axes[0], y=axes[1], series=tuple(series)
-    )
+    return figure("points", "examples", f"{named} by example", "example", named, starmap(points_of, known.items()), "")
 
 
 def value_name(name: str) -> str:

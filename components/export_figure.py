@@ -10,9 +10,9 @@ from components.style import component
 from engine.report.drawings import Drawing, to_csv, to_latex, to_svg
 
 
-def export_button(draw: Callable[[], Drawing], *, key: str, label: str = "Export figure") -> None:
+def export_button(draw: Callable[[], Drawing], *, key: str) -> None:
     """A quiet button that opens the figure with its downloads."""
-    if st.button(label, key=f"export_{key}", type="tertiary"):
+    if st.button("Export figure", key=f"export_{key}", type="tertiary"):
         _export(draw())
 
 

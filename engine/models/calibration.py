@@ -213,9 +213,9 @@ def class_f1(labels: Ints, called: Ints, weights: Floats | None = None) -> list[
     return scores
 
 
-def expected_calibration_error(probabilities: Floats, labels: Ints, bins: int = 10) -> float:
+def expected_calibration_error(probabilities: Floats, labels: Ints) -> float:
     """Mean |confidence - accuracy| over equal-width bins of the top probability, weighted by their pairs."""
-    return sum(n * abs(c - a) for _, n, c, a in reliability(probabilities, labels, bins)) / max(1, len(labels))
+    return sum(n * abs(c - a) for _, n, c, a in reliability(probabilities, labels)) / max(1, len(labels))
 
 
 def reliability(probabilities: Floats, labels: Ints, bins: int = 10) -> list[tuple[float, int, float, float]]:

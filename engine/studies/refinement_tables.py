@@ -26,9 +26,10 @@ from engine.studies.summary import (
     measure_each,
     measured,
     pair,
+    points_of,
     table,
 )
-from engine.studies.values import Cell, Column, Figure, Measure, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Cell, Column, Figure, Measure, Results, Row, StudyTable, Unit
 
 
 @dataclass(frozen=True)
@@ -359,11 +360,6 @@ def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[R
 
 
 def _quartile_figure(points: Sequence[tuple[Row, float]], unit: str, name: str) -> Figure:
-    series = Series(
-        name="runs",
-        x=tuple(row.values["s3"] for row, _ in points),
-        y=tuple(gain for _, gain in points),
-        cases=tuple(row.case for row, _ in points),
-    )
+    series = points_of("runs", ((row, row.values["s3"], gain) for row, gain in points))
     title, axes = "Gain of D over A against S3 of A", ("S3 of A (share of content words found)", f"D - A ({unit})")
     return figure("points", f"gain_by_s3_{name}", title, *axes, [series], "grounded refinement, Table 4")

@@ -176,6 +176,13 @@ def line(name: str, measures: Mapping[Any, Measure], side: Literal["left", "righ
     )
 
 
+def points_of(name: str, found: Iterable[tuple[Row, float | str, float | None]]) -> Series:
+    """(row, x, y) as one series of points, each of which opens its row's case."""
+    known = list(found)
+    x, y = tuple(x for _, x, _ in known), tuple(y for *_, y in known)
+    return Series(name=name, x=x, y=y, cases=tuple(row.case for row, *_ in known))
+
+
 def questions_in(rows: Sequence[Row]) -> int:
     """How many different examples the rows are of, failed ones included."""
     return counts(rows)[0]

@@ -67,8 +67,6 @@ def to_csv(table: StudyTable) -> str:
         data[name] = [quoted(value) if isinstance(value, str) else value for value in values]
         for end in ("low", "high", "n") if any(isinstance(cell, Measure) for cell in cells) else ():
             data[f"{name} {end}"] = [getattr(cell, end, None) for cell in cells]
-    if table.cases:
-        data["case"] = list(table.cases)
     text: str = pd.DataFrame(data, dtype=object).to_csv(index=False, lineterminator="\n")
     return text
 

@@ -128,7 +128,7 @@ _BETTER: dict[str | None, Better] = {None: "", "↑": "higher", "↓": "lower"}
 class StudyTable(Value, frozen=True):
     """A table. `name` is its file's name, `shows` what it redraws ("Attr-RAG, Table I"), `n` how many `unit`s it is of.
 
-    `rows[i][j]` belongs to `columns[j]`; `cases[i]` is the case that row i opens, "" for a row over several.
+    `rows[i][j]` belongs to `columns[j]`.
     """
 
     name: str
@@ -139,7 +139,6 @@ class StudyTable(Value, frozen=True):
     unit: str = "questions"
     shows: str = ""
     notes: tuple[str, ...] = ()
-    cases: tuple[str, ...] = ()
 
 
 class Axis(Value, frozen=True):

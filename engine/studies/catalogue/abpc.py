@@ -33,6 +33,7 @@ from engine.studies.summary import (
     measure,
     measured,
     pair,
+    points_of,
     table,
 )
 from engine.studies.tools import Study, StudyTools
@@ -102,11 +103,7 @@ def _diagnostics(rows: Sequence[Row]) -> StudyTable:
 
 def _points(rows: Sequence[Row], names: Sequence[str]) -> Figure:
     done = [row for row in rows if row.state == "done"]
-    cases = tuple(row.case for row in done)
-    points = (
-        Series(name=n, x=(n,) * len(done), y=tuple(row.values["abpc"].get(n) for row in done), cases=cases)
-        for n in names
-    )
+    points = (points_of(name, ((row, name, row.values["abpc"].get(name)) for row in done)) for name in names)
     axes, shows = ("ranking", "ABPC (probability)"), "grounded refinement, Table 7"
     return figure("points", "abpc_by_question", "ABPC of every question", *axes, points, shows)
 

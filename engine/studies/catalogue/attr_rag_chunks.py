@@ -22,9 +22,9 @@ from engine.methods.refinement.values import Cost
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import figure, line, measure_defined, of_method, questions_in, table
+from engine.studies.summary import figure, line, measure_defined, of_method, points_of, questions_in, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Estimate, Figure, Found, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Estimate, Figure, Found, Results, Row, StudyTable, Unit
 
 DEPTHS = (5, 10, 15, 20, 25, 30)  # Fig. 1b
 DEPTH, LONG = 10, 3
@@ -126,12 +126,7 @@ def _by_needed(rows: Sequence[Row], depth: int) -> tuple[StudyTable, Figure]:
         shows="Attr-RAG, Fig. 1a",
     )
     shown = [row for own in groups.values() for row in own if row.values["rouge_l"] is not None]
-    points = Series(
-        name="questions",
-        x=tuple(row.values["needed"] for row in shown),
-        y=tuple(row.values["rouge_l"] for row in shown),
-        cases=tuple(row.case for row in shown),
-    )
+    points = points_of("questions", ((row, row.values["needed"], row.values["rouge_l"]) for row in shown))
     title, axes = f"Answers from the top {depth} by passages needed", ("passages needed", "ROUGE-L (F1)")
     return measures, figure("points", "fig_1a", title, *axes, [line("mean", means), points], "Attr-RAG, Fig. 1a")
 

@@ -20,7 +20,6 @@ TABLE = StudyTable(
     n=12,
     shows="a paper, Table 1",
     notes=("2 failed.",),
-    cases=("case-1", ""),
 )
 
 
@@ -33,10 +32,9 @@ def test_csv_holds_everything_and_starts_no_formula():
         "score_1 (share) high",
         "score_1 (share) n",
         "count",
-        "case",
     ]
-    assert first == ["'=SUM(A1)|x", "0.5", "0.25", "0.75", "12", "3", "case-1"]
-    assert second == ["50% & more", "", "", "", "0", "", ""]
+    assert first == ["'=SUM(A1)|x", "0.5", "0.25", "0.75", "12", "3"]
+    assert second == ["50% & more", "", "", "", "0", ""]
 
 
 def test_json_comes_back_as_it_was():
