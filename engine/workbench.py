@@ -232,7 +232,8 @@ class Workbench:
     def _attr_rag(self, grow: Growing, collection: Collection, watch: Watch) -> Case:
         """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
         run = attr_rag_run(
-            grow.case,
+            grow.case.question,
+            grow.case.chunk_sets,
             collection.snapshot().passages,
             lambda numbered: self.writer(grow.case.stamp.model, numbered),
             embedder=self.embedder,

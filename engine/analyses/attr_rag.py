@@ -56,7 +56,8 @@ class AttrRagRun:
 
 
 def attr_rag_run(
-    case: Case,
+    question: str,
+    chunk_sets: Sequence[ChunkSet],
     corpus: Sequence[Passage],
     writer: Callable[[Sequence[Passage]], Write],
     *,
@@ -67,15 +68,15 @@ def attr_rag_run(
     watch: Watch | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> AttrRagRun:
-    """Attr-RAG on the case's question and chunk sets, from the passages `corpus`.
+    """Attr-RAG on a question and its chunk sets, from the passages `corpus`.
 
     `writer` makes who writes, given the passages whose numbers stay. Raises what `attr_rag` raises.
     """
     done: list[Written] = []
-    placebos = _drawn(case, corpus, seed)
+    placebos = _drawn(chunk_sets, corpus, seed)
     found = attr_rag(
-        case.question,
-        case.chunk_sets,
+        question,
+        chunk_sets,
         lambda numbered: answering(writer(numbered), watch, done),
         embedder=embedder,
         lookup=lookup_in(corpus),
@@ -90,9 +91,9 @@ def attr_rag_run(
     return AttrRagRun(found, chosen, done)
 
 
-def _drawn(case: Case, corpus: Sequence[Passage], seed: int) -> tuple[Passage, ...]:
-    """The placebos: of documents that no chunk set of the case holds."""
-    seen = replace(case, passages=tuple(passage for chunk_set in case.chunk_sets for passage in chunk_set.passages))
+def _drawn(chunk_sets: Sequence[ChunkSet], corpus: Sequence[Passage], seed: int) -> tuple[Passage, ...]:
+    """The placebos: of documents that no chunk set holds."""
+    seen = [passage for chunk_set in chunk_sets for passage in chunk_set.passages]
     return placebos_for(seen, corpus, PLACEBOS, seed)
 
 
@@ -303,7 +304,7 @@ def _placebos(
     if "placebos" in analysis.stamp.settings:
         return placebos(case, analysis.stamp, tools)
     # Before they were stamped they were drawn by the seed alone.
-    return _drawn(case, snapshot.passages, Occlusion().seed), ""
+    return _drawn(case.chunk_sets, snapshot.passages, Occlusion().seed), ""
 
 
 def _writer(

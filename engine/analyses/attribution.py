@@ -54,10 +54,9 @@ class Spans(ByModel, frozen=True):
     tokens: bool = False
 
 
-def placebos_for(case: Case, pool: Iterable[Passage], count: int, seed: int) -> tuple[Passage, ...]:
-    """`count` passages with a text and of a document that the case does not hold; drawn by `seed`."""
-    documents = {passage.document for passage in case.passages}
-    texts = {passage.text for passage in case.passages}
+def placebos_for(held: Sequence[Passage], pool: Iterable[Passage], count: int, seed: int) -> tuple[Passage, ...]:
+    """`count` passages of the pool, with a text and of a document that none of `held` has; drawn by `seed`."""
+    documents, texts = {passage.document for passage in held}, {passage.text for passage in held}
     others = list({p.text: p for p in pool if p.document not in documents and p.text not in texts}.values())
     order = np.random.default_rng(seed).permutation(len(others))[:count]
     return tuple(others[i] for i in order)
@@ -84,7 +83,7 @@ def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
     collection = context.tools.collection_of(case) if context.pool is None else None
     pool = collection.snapshot().passages if collection else context.pool or ()
     how = context.settings.occlusion
-    return placebos_for(case, pool, how.placebos, how.seed)
+    return placebos_for(case.passages, pool, how.placebos, how.seed)
 
 
 COLUMNS = 5  # spans in one table

@@ -232,7 +232,7 @@ def test_targets_floors_and_steps_change_attributions() -> None:
     def attributed(values: Values) -> Any:
         settings = settings_of(values)
         how = settings.occlusion
-        texts = [p.text for p in placebos_for(make_case(), passages(5), how.placebos, how.seed)]
+        texts = [p.text for p in placebos_for(make_case().passages, passages(5), how.placebos, how.seed)]
         left_out = occlusion(model, prompt, answer, placebos=texts, settings=settings.occlusion)
         rows = [
             registry.method(name, settings).attribute(model, prompt, answer, whole, None).scores

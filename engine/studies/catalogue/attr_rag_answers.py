@@ -18,9 +18,8 @@ from msgspec.structs import replace
 from engine.analyses.attr_rag import attr_rag_run
 from engine.answer.citations import without_markers
 from engine.answer.context import find_context
-from engine.answer.write import Written
 from engine.core.progress import Watch
-from engine.core.values import Answer, Case, Stamp
+from engine.core.values import Case
 from engine.methods.attr_rag import DEPTHS, METHODS, against_reference, answers_needed, baseline_passages, winners
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
@@ -161,9 +160,9 @@ def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tupl
     settings, collection = tools.settings(unit.seed), tools.collection(example.corpus)
     reranker = tools.loaders.reranker(settings.retrieval.reranker)
     context = find_context(example.question, collection, reranker, settings.retrieval)
-    unanswered = case_of(example, (), Written(answer=Answer(text=""), stamp=Stamp(model="")))
     made = attr_rag_run(
-        replace(unanswered, chunk_sets=context.sets),
+        example.question,
+        context.sets,
         collection.snapshot().passages,
         lambda numbered: tools.write(unit.seed, numbered),
         embedder=tools.loaders.embedder(DEFAULT),

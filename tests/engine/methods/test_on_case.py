@@ -279,10 +279,10 @@ def test_sources_follow_the_chunk_sets_and_loose_passages_stand_alone():
 def test_placebos_come_from_documents_that_the_case_does_not_hold():
     case = make_case()
     others = AuditRecord(question="q", passages=("a", "b", "c", "d"), answer="x").as_passages()
-    drawn = placebos_for(case, (*case.passages, *others), 2, seed=1)
+    drawn = placebos_for(case.passages, (*case.passages, *others), 2, seed=1)
     held = {p.document for p in case.passages}
     assert all(p.document not in held for p in drawn)
-    assert drawn == placebos_for(case, (*case.passages, *others), 2, seed=1)
+    assert drawn == placebos_for(case.passages, (*case.passages, *others), 2, seed=1)
 
 
 def test_the_faithfulness_report_holds_both_rankings_and_the_random_ones(model):
