@@ -77,7 +77,7 @@ def test_a_language_model_rules_and_edits_by_its_replies(monkeypatch):
     assert (edited["edited"], edited["made_by"]) == ("It cost 6 euros.", "lm")
 
 
-def test_facts_gives_the_whole_record(monkeypatch):
+def answer_lines(monkeypatch, *options, more=()):
     from engine.models.embedder import ScriptedEmbedder
     from engine.workbench import Workbench
 
@@ -88,26 +88,17 @@ def test_facts_gives_the_whole_record(monkeypatch):
         "answer": "The gate opened in 1932.",
         "passages": ["The gate opened in 1934."],
     }
-    code, found = lines("facts", [record, {"id": "b", "question": "When?", "answer": ""}], "--evidence-from", "case")
+    return lines("facts", [record, *more], *options)
+
+
+def test_facts_gives_the_whole_record(monkeypatch):
+    empty = {"id": "b", "question": "When?", "answer": ""}
+    code, found = answer_lines(monkeypatch, "--evidence-from", "case", more=[empty])
     assert code == 1
     assert found[0]["revised"] == "The gate opened in 1934."
     assert {"attr_r", "attr_p", "pres", "facts", "edits", "decomposition", "report"} <= found[0].keys()
     assert found[0]["outcomes"] == {"edited": 1}
     assert found[1]["error"]["type"] == "RecordError"
-
-
-def answer_lines(monkeypatch, *options):
-    from engine.models.embedder import ScriptedEmbedder
-    from engine.workbench import Workbench
-
-    monkeypatch.setattr(Workbench, "embedder", ScriptedEmbedder(256))
-    record = {
-        "id": "a",
-        "question": "When?",
-        "answer": "The gate opened in 1932.",
-        "passages": ["The gate opened in 1934."],
-    }
-    return lines("facts", [record], *options)
 
 
 @pytest.mark.parametrize("method", ["drqa", "rarr", "ccver", "efec-style"])

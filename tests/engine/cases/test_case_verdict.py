@@ -100,17 +100,18 @@ def test_reviewers_words_of_both_vocabularies_are_understood(value):
     assert own_stand(value) == "borne out"
 
 
+def decision(edit, value):
+    """A reviewer's decision on an edit."""
+    machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
+    return MarkDraft(
+        kind="override", author="Ada", target=f"edit:{edit.id}", value=value, reason="read", machine=machine
+    )
+
+
 def test_accepted_edits_are_in_the_text_and_counted():
     case = checked()
     (edit, _deletion) = run().edits
-    accept = MarkDraft(
-        kind="override",
-        author="Ada",
-        target=f"edit:{edit.id}",
-        value="accepted",
-        reason="read",
-        machine=f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}",
-    )
+    accept = decision(edit, "accepted")
     verdict = case_verdict(case, marked(case, accept))
     assert (verdict.accepted, verdict.undecided) == (1, 1)
     assert "1934" in verdict.text
@@ -157,10 +158,7 @@ def test_an_edit_that_a_reviewer_accepted_says_that_its_fact_was_wrong():
     unsure = replace(fact, iterations=(replace(done, checks=doubted),))
     case = checked(record=replace(record, facts=(unsure, *record.facts[1:])))
     (edit, _deletion) = record.edits
-    machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
-    accept = MarkDraft(
-        kind="override", author="Ada", target=f"edit:{edit.id}", value="accepted", reason="x", machine=machine
-    )
+    accept = decision(edit, "accepted")
     assert stands(case)[0] == "unsure"
     assert stands(case, accept)[0] == "contradicted"
 
@@ -174,10 +172,7 @@ def test_a_citation_is_supported_where_its_passage_bears_out_a_fact_of_the_sente
 def test_citations_follow_the_facts_of_their_sentence_in_doubt_by_a_reviewer_and_once_edited():
     case = checked("The bridge opened in 1932 [1].")
     (edit,) = record_of(case).edits
-    machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
-    accept = MarkDraft(
-        kind="override", author="Ada", target=f"edit:{edit.id}", value="accepted", reason="x", machine=machine
-    )
+    accept = decision(edit, "accepted")
     says = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="passage 1 has it")
     for marks, supported in (((), 0), ((accept,), 1), ((says,), 1)):
         assert case_verdict(case, marked(case, *marks)).citations_supported == supported
@@ -197,12 +192,6 @@ def test_an_answer_that_nobody_checked_has_no_verdict():
 def test_open_items_name_the_sentences_that_nothing_bears_out_and_the_edits_without_a_decision():
     case = checked()
     (edit, deletion) = run().edits
-
-    def decision(one, value):
-        machine = f"{one.start}-{one.end}: {one.old} -> {one.new}"
-        return MarkDraft(
-            kind="override", author="Ada", target=f"edit:{one.id}", value=value, reason="read", machine=machine
-        )
 
     def items(*drafts):
         review = marked(case, *drafts)
@@ -224,14 +213,7 @@ def test_an_edited_answer_cannot_stand_as_it_was():
 def test_a_sentence_that_a_reviewer_wrote_anew_takes_the_place_of_its_edits():
     case = checked()
     (edit, _deletion) = run().edits
-    accept = MarkDraft(
-        kind="override",
-        author="Ada",
-        target=f"edit:{edit.id}",
-        value="accepted",
-        reason="read",
-        machine=f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}",
-    )
+    accept = decision(edit, "accepted")
     anew = rewrite(case.answer, 1, "It opened in 1934 and cost 5 million.", "Ada", "as the register has it")
     out = rewrite(case.answer, 2, "", "Ada", "nobody says so")
     review = marked(case, accept, anew, out)
