@@ -97,7 +97,7 @@ def draw_waiting():
 
     from components import state
     from components.polling import wait_for
-    from components.runs import Lane, Run
+    from components.runs import Lane
 
     if state.run_of("work") is None:
         lane, st.session_state.gate = Lane("test"), threading.Event()
