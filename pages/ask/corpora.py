@@ -12,6 +12,7 @@ from components.cache import analyses, further_preparation
 from components.document import document_view
 from components.heading import heading
 from components.html import cell, plain
+from components.pages import page_link
 from components.polling import cancel_button, redraw, wait_for
 from components.runs import Run
 from components.settings_panel import draw_setting
@@ -89,6 +90,7 @@ def draw_report(run: Run[IngestReport]) -> None:
             f"{told} in {duration(report.seconds)}. The corpus has {counted(report.documents, 'document')},"
             f" {counted(report.passages, 'passage')}."
         )
+        page_link("ask/ask", "Ask these documents")  # Ask opens with them: `open_added`
         draw_skipped(report.skipped)
 
 
