@@ -190,8 +190,8 @@ def report(found: Row, edited: Row, timed: Row) -> list[str]:
     """The section of the results page about planted errors, edits and speed."""
     return [
         f"## Facts: planted errors, smallest edits\n\n{conditions()}\n",
-        "Bank investigation, evidence from the passages of each question, embedded models. Mended: the truth stands in"
-        " the error's place by the run itself, up to the auxiliary of a perfect; to the letter: without that allowance."
+        "Bank investigation, evidence from the passages of each question, embedded models. Mended: the run itself puts"
+        " the truth in the place of the error, up to the auxiliary of a perfect; to the letter: without that allowance."
         " With suggestions: the reader accepts all that is offered, deletions among it; a claim from nowhere is mended"
         " only so, since the text stays where nothing settles it. Goals: flagged 0.8, mended 0.6, changed at most 0.05."
         "\n",

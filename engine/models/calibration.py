@@ -22,7 +22,7 @@ from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.protocols import Floats, Judged, VerdictClass
 from engine.models.verdicts import CLASSES, Precision, Thresholds, combine, softmax, verdict_note
-from engine.models.verifier import CALIBRATED, WindowedVerifier, load_entailment
+from engine.models.verifier import CALIBRATED, EmbeddedVerifier, WindowedVerifier, load_entailment
 
 Ints = NDArray[np.int64]
 
@@ -79,7 +79,12 @@ class OwnVerifier(WindowedVerifier):
             base.batch_size,
             base.words,
         )
-        self.fitted = fitted
+        self.base, self.fitted = base, fitted
+
+    def in_other_format(self) -> OwnVerifier:
+        """The same calibration on the base in its other number format; on the base itself where it has one only."""
+        base = self.base.in_other_format() if isinstance(self.base, EmbeddedVerifier) else self.base
+        return OwnVerifier(base, self.fitted)
 
     def note(self, judged: Judged) -> str:
         """The words shown with one of its verdicts."""

@@ -101,6 +101,10 @@ def test_a_kept_calibration_is_a_verifier_by_name():
     found = np.array([list(one.scores.values()) for one in mine.judge(asked)])
     np.testing.assert_allclose(found, expected, atol=1e-4)
     assert "your pairs of boxes" in mine.note(mine.judge(asked)[0])
+    # A replay's floor compares both number formats of the base under the same calibration.
+    other = mine.in_other_format()
+    own = OwnVerifier(base.in_other_format(), fitted)
+    assert other.entailment(asked) == pytest.approx(own.entailment(asked), abs=1e-6)
 
 
 def test_a_name_without_a_calibration_and_one_that_cannot_be_calibrated_say_what_to_do():
