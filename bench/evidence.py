@@ -33,7 +33,8 @@ FIRST = 5
 TOLD = (
     "Claims with known evidence sentences; a page is the list of sentences given for a claim. *First*: share of claims "
     "whose first sentence is evidence (standard error). *In five*: mean share of the evidence among the first five "
-    "(CLIMATE-FEVER has five). The weights of relevance were chosen on these sets."
+    "(CLIMATE-FEVER has five). The weights of relevance were chosen on these sets, and again with the present verifier "
+    "on 220, 300, 136 and 60 others of their claims, where the same weights have the highest mean of both figures."
 )
 
 

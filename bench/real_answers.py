@@ -2,9 +2,10 @@
 
 Human answers with a known source: NQ (the short answer), CLAP NQ (the first sentence) and HotpotQA (the short answer,
 one or two paragraphs), among the nearest other passages to the answer and to the question by BM25. The table says how
-often a ranking puts a true source first: leave-one-out, each passage alone, both ways, other sums of the same token
-scores, word overlap and verbatim matching. FILE stores the token scores, one line per answer: a second run continues,
-and a new sum costs nothing. `--write` only reports the contents of FILE.
+often a ranking puts a true source first: leave-one-out, each passage alone, both ways, Shapley values, other sums of
+the same token scores, word overlap and verbatim matching. FILE stores the token scores under every subset of the
+passages, one line per answer: a second run continues, and a new sum costs nothing. `--write` only reports the contents
+of FILE.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,18 +138,21 @@ def hotpotqa(folder: Path, n: int) -> Iterator[Known]:
 
 
 def scored(model: HuggingFaceModel, known: Known) -> dict[str, Any]:
-    """Token log-probabilities of the answer under all passages, all but each, none, and each alone."""
+    """Token log-probabilities of the answer under every subset of the passages.
+
+    Row m of `left_out` lacks the passages whose bits are 1 in m: row 0 has all, the last row none.
+    """
     record = AuditRecord(question=known.question, passages=known.passages, answer=known.answer)
     coded = model.encode(build_prompt(known.question, record.as_passages()))
     answer = model.encode_answer(known.answer)
-    task = ask(coded, answer, ((0, len(known.answer)),), count_citation_markers=False)
-    rows = last(score_rows(model, task, (), alone=True, watch=None))
+    count = len(known.passages)
+    groups = [[j + 1 for j in range(count) if m >> j & 1] for m in range(1, 2**count)]
+    task = ask(coded, answer, ((0, len(known.answer)),), groups, count_citation_markers=False)
+    rows = last(score_rows(model, task, (), alone=False, watch=None))
     return {
         **known._asdict(),
         "starts": [token.start for token in answer.tokens],
-        "full": rows.full.round(4).tolist(),
-        "without": rows.without.round(4).tolist(),
-        "alone": rows.alone.round(4).tolist(),
+        "left_out": np.vstack([rows.full, rows.without]).round(4).tolist(),
     }
 
 
@@ -167,8 +172,8 @@ def spans_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _span(row: Mapping[str, Any], text: str, start: int, end: int) -> dict[str, Any]:
     kept = [t for t, first in enumerate(row["starts"]) if start <= anchor(text, first) < end]
-    own = {name: np.array(row[name])[..., kept].tolist() for name in ("full", "without", "alone")}
-    return {**row, **own, "answer": text[start:end], "starts": [row["starts"][t] - start for t in kept]}
+    own = np.array(row["left_out"])[:, kept].tolist()
+    return {**row, "left_out": own, "answer": text[start:end], "starts": [row["starts"][t] - start for t in kept]}
 
 
 # Ways to make one value per passage of the token scores; shape (passages,).
@@ -178,8 +183,24 @@ VERBATIM = f"verbatim, then {OVERLAP}"
 
 def token_differences(row: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """(leave-one-out, alone less none) of every token, shape (passages, tokens), nats."""
-    full, without, alone = (np.array(row[name]) for name in ("full", "without", "alone"))
-    return full - without, alone[1:] - alone[0]
+    rows, bits = np.array(row["left_out"]), 1 << np.arange(len(row["passages"]))
+    return rows[0] - rows[bits], rows[bits[::-1].sum() - bits] - rows[-1]
+
+
+def shapley(row: Mapping[str, Any], worth: Callable[[Floats], Floats] = lambda rows: rows) -> Floats:
+    """Shapley values of the passages for every token, shape (passages, tokens).
+
+    The worth of a subset of the passages is that of the token's log-probability under it. Each value is exact: the mean
+    over all orders of the passages of what a passage adds to those before it.
+    """
+    rows, count = worth(np.array(row["left_out"])), len(row["passages"])
+    values = np.zeros((count, rows.shape[1]))
+    for m in range(len(rows)):
+        for j in range(count):
+            if m >> j & 1:  # passage j is left out, and comes next
+                before = count - m.bit_count()
+                values[j] += (rows[m ^ 1 << j] - rows[m]) / (count * comb(count - 1, before))
+    return values
 
 
 def unlike_question(row: Mapping[str, Any]) -> NDArray[np.bool_]:
@@ -206,7 +227,6 @@ def over_rival(gain: Floats) -> Floats:
 def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
     """The value of each ranking per passage."""
     out, alone = token_differences(row)
-    shares = np.exp(np.array(row["alone"]))
     new = unlike_question(row)
     asked = {*content_words(row["question"]), *content_words(row["answer"])}
     counted = overlap_with(row)
@@ -216,8 +236,11 @@ def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
         "leave-one-out": out.sum(1),
         "alone": alone.sum(1),
         "leave-one-out + alone": (out + alone).sum(1),
+        "Shapley": shapley(row).sum(1),
+        "Shapley, gains": np.maximum(shapley(row), 0.0).sum(1),
+        "Shapley, probabilities": shapley(row, np.exp).sum(1),
         "alone, gains up to 3 nats": np.clip(alone, -3, 3).sum(1),
-        "alone, probabilities": (shares[1:] - shares[0]).sum(1),
+        "alone, probabilities": token_differences({**row, "left_out": np.exp(row["left_out"])})[1].sum(1),
         "alone, over the best other": over_rival(alone).sum(1),
         "both, over the best other": (over_rival(alone) + over_rival(out)).sum(1),
         "leave-one-out + alone, words not in the question": (out + alone)[:, new].sum(1),
