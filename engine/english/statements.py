@@ -207,8 +207,20 @@ def _cut(token: Token) -> str:
 
 
 def _is_restrictive(noun: Token) -> bool:
-    """Does a clause without comma restrict the noun: a subject, "every clerk"?"""
-    return noun.dep_ in _SUBJECTS or noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
+    """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
+    bounded = noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
+    return noun.dep_ in _SUBJECTS or bounded or (_is_indefinite(noun) and any(map(_is_unreal, noun.ancestors)))
+
+
+def _is_indefinite(noun: Token) -> bool:
+    """Does "a" or no article, possessive or number tell which one the noun is: "a solution", "solutions"?"""
+    return not any(c.dep_ in ("det", "poss", "nummod") and c.lower_ not in ("a", "an") for c in noun.children)
+
+
+def _is_unreal(verb: Token) -> bool:
+    """Does the word say what should, may or must not be, so that what it names need not exist?"""
+    modal = any(c.tag_ == "MD" or c.dep_ == "neg" for c in verb.children)
+    return modal or (verb.pos_ == "VERB" and _is_instruction(verb)) or any(c.lower_ in _CONDITIONS for c in verb.lefts)
 
 
 def _is_on_event(verb: Token) -> bool:

@@ -307,6 +307,20 @@ def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, 
 @pytest.mark.parametrize(
     ("sentence", "facts"),
     [
+        ("She sold a mill that burned in May.", ["She sold a mill", "a mill burned in May"]),
+        ("Never sell a mill that burned in May.", ["Never sell a mill that burned in May"]),
+        ("She must not sell mills that burned in May.", ["She must not sell mills that burned in May"]),
+        ("She did not sell a mill which lost money.", ["She did not sell a mill which lost money"]),
+        ("She must sell the mill that burned in May.", ["She must sell the mill", "the mill burned in May"]),
+    ],
+)
+def test_what_need_not_exist_is_not_said_to_be(sentence, facts):
+    assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
         (
             "The crude product was dissolved in ethanol, using 20 mL for each gram, and boiled gently.",
             {
