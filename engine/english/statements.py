@@ -189,7 +189,8 @@ def _cut(token: Token) -> str:
     if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
         known = comma or not (_is_restrictive(head) or head.dep_ == "ROOT")
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
-        return "participle" if past or (token.tag_ == "VBG" and (comma or _identity(head) != head)) else ""
+        doing = token.tag_ == "VBG" and (comma or _identity(head) != head) and _finite_tags(token.sent.root)
+        return "participle" if past or doing else ""
     if token.dep_ == "appos" and comma and not _is_instruction(token.sent.root):  # "add salt, water": a list
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
@@ -363,7 +364,9 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
         or (word.dep_ == "pobj" and word.head.lower_ == "of" and _is_article_new(word, others))
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
-        or (_is_instruction(root) and coarse != {"VERB"})  # "stir with ether, chill and filter": nouns, as parsed
+        or (
+            _is_instruction(root) and (word != root or coarse != {"VERB"})
+        )  # "stir with ether, chill": nouns, as parsed
         or not set(joints) <= _JOINING
         or not (joints or coarse == {"VERB"})
         or {"VERB", "NOUN"} <= coarse

@@ -298,6 +298,9 @@ def test_coordinated_facts_are_sentences(sentence, facts):
         ("Put the acid into the flask with 9 mL of water.", ["Put the acid into the flask with 9 mL of water"]),
         ("Add triethylene glycol, boiling chip, thermometer.", ["Add triethylene glycol, boiling chip, thermometer"]),
         ("The crude product using 20 mL for each boil gently.", ["The crude product using 20 mL for each boil gently"]),
+        ("Stop when the smell and the colour have gone.", ["Stop when the smell and the colour have gone"]),
+        ("Stir until it melts and the smell has gone.", ["Stir until it melts and the smell has gone"]),
+        ("75 minutes, rinsing the flask.", ["75 minutes, rinsing the flask"]),
     ],
 )
 def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, facts):
