@@ -5,16 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from engine.commands.shared import emit, set_option, speaker
 from engine.studies.config import as_toml, config_text, parse_config, with_assignments
-from engine.studies.evaluate import Where, evaluate as run_evaluation, report
-from engine.studies.library import ahead
 from engine.studies.plan import Plan
 from engine.studies.run import Control, Progress
 from engine.studies.values import Estimate
+
+if TYPE_CHECKING:
+    from engine.studies.evaluate import Where
 
 
 @click.command()
@@ -31,6 +33,8 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
 
     Example: python -m engine evaluate refinement --out runs/refinement --workers 2
     """
+    from engine.studies.evaluate import evaluate as run_evaluation, report  # loads pandas: half a second
+
     text = config_text(config)
     if assignments:
         text = as_toml(with_assignments(parse_config(text, config.name), assignments))
@@ -56,6 +60,8 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
 
 def _say_cost(plan: Plan, cost: Estimate) -> None:
     """The largest cost of the remaining units, before the first one."""
+    from engine.studies.library import ahead  # loads pandas too
+
     parts = [f"{value:,} {name}" for name, value in cost.to_dict().items() if value]
     left = ", ".join(parts) or "no model calls"
     click.echo(f"{len(plan.units)} units of {plan.study.name}. Left to do, at most: {left}.", err=True)
