@@ -76,7 +76,7 @@ def attribution_table(attribution: Attribution, case: Case) -> None:
 
 def source_head(numbers: tuple[int, ...], case: Case) -> str:
     """The head of a source's column: its numbers, with the titles of its passages."""
-    titles = dict.fromkeys(case.passages[n - 1].title or case.passages[n - 1].document for n in numbers)
+    titles = dict.fromkeys(case.passages[n - 1].label for n in numbers)
     label = ", ".join(str(n) for n in numbers) if len(numbers) < 4 else f"{numbers[0]} to {numbers[-1]}"
     return tag(
         "th", escape(label), scope="col", title="; ".join(titles), aria_current=state.current("passage", *numbers)

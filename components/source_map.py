@@ -11,6 +11,7 @@ from typing import Any
 from components import state
 from components.html import visible
 from components.token_map import explained_pieces, heat_map, pieces, with_citations
+from engine.analyses.attribution import floors
 from engine.core.values import Attribution, Case
 
 
@@ -83,15 +84,11 @@ def _numbered(numbers: Sequence[int]) -> str:
 
 
 def _title(case: Case, numbers: Sequence[int]) -> str:
-    return "; ".join(dict.fromkeys(case.passages[n - 1].title or case.passages[n - 1].document for n in numbers))
+    return "; ".join(dict.fromkeys(case.passages[n - 1].label for n in numbers))
 
 
 def _floors(attribution: Attribution, tokens: Sequence[int]) -> list[list[float | None]]:
     """[numerical, placebo] of each row; a token has no numerical floor of its own."""
-    details = attribution.details
-    spans = range(len(attribution.spans))
-    numerical = details.numerical_floor_by_span or [attribution.numerical_floor for _ in spans]
-    placebo = details.placebo_floor_by_span or [attribution.placebo_floor for _ in spans]
-    by_token = details.placebo_floor_by_token
-    rows: list[list[float | None]] = [list(pair) for pair in zip(numerical, placebo, strict=True)]
+    by_token = attribution.details.placebo_floor_by_token
+    rows = [list(floors(attribution, span)) for span in range(len(attribution.spans))]
     return [*rows, *([None, by_token[t] if by_token else None] for t in tokens)]
