@@ -8,16 +8,16 @@ import socket
 from pathlib import Path
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
-FIRST_PORT = 8501
+PORTS = range(8501, 8551)
 
 
-def free_port(first: int = FIRST_PORT, tries: int = 50) -> int:
-    """The first port from `first` on that nobody listens on."""
-    for port in range(first, first + tries):
+def free_port() -> int:
+    """The first of `PORTS` that nobody listens on."""
+    for port in PORTS:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) != 0:
                 return port
-    raise SystemExit(f"No free port from {first} to {first + tries - 1}. Stop another app, or set PORT.")
+    raise SystemExit(f"No free port from {PORTS[0]} to {PORTS[-1]}. Stop another app, or set PORT.")
 
 
 def main() -> None:

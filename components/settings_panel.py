@@ -201,11 +201,8 @@ def _buttons(shown: Sequence[Setting], paper: str) -> None:
         defaults |= {s.path: s.default for s in all_settings() if s.path in values}
         about = f"{given.title}: {counted(len(values), 'setting')}. A corpus keeps its own embedder and chunking."
         left.button("Use the paper's values", key=f"paper_{paper}", help=about, on_click=_use, args=(values,))
-    right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{'_'.join(_stages(shown))}")
-
-
-def _stages(shown: Sequence[Setting]) -> list[str]:
-    return list(dict.fromkeys(setting.stage for setting in shown))
+    stages = "_".join(dict.fromkeys(s.stage for s in shown))
+    right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{stages}")
 
 
 def _use(values: Mapping[str, Any]) -> None:
