@@ -54,7 +54,6 @@ class Query(Value, frozen=True):
     sort: Sort = "updated"
     ascending: bool = False
     limit: int = 200
-    offset: int = 0
     deleted: bool = False
 
 
@@ -92,6 +91,6 @@ def select(query: Query) -> tuple[str, dict[str, str | int]]:
         ordered = column
     direction = "ASC" if query.ascending else "DESC"
     last = "rowid DESC" if column == "updated" else "updated DESC, rowid DESC"
-    order = f"ORDER BY {ordered} {direction}, {last} LIMIT :limit OFFSET :offset"
+    order = f"ORDER BY {ordered} {direction}, {last} LIMIT :limit"
     statement = f"SELECT {COLUMNS} FROM cases WHERE {condition} {order}"
-    return statement, {**values, "limit": query.limit, "offset": query.offset}
+    return statement, {**values, "limit": query.limit}
