@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ _FOLDS = 5
 _PRIOR = 2.0  # weight of the squared parameters against the summed log-likelihood
 _PULL = 0.05  # macro-F1 that a threshold has to gain for each 1.0 that it moves
 _LEAST = 1e-6
+_BINS = 10  # of the top probability, equally wide
 GRID = np.arange(0.26, 0.80, 0.02)
 
 
@@ -223,14 +225,14 @@ def expected_calibration_error(probabilities: Floats, labels: Ints) -> float:
     return sum(n * abs(c - a) for _, n, c, a in reliability(probabilities, labels)) / max(1, len(labels))
 
 
-def reliability(probabilities: Floats, labels: Ints, bins: int = 10) -> list[tuple[float, int, float, float]]:
+def reliability(probabilities: Floats, labels: Ints) -> list[tuple[float, int, float, float]]:
     """(lower edge, pairs, mean confidence, accuracy) of each bin of the top probability that holds pairs."""
     top, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
-    places = np.minimum((top * bins).astype(int), bins - 1)
+    places = np.minimum((top * _BINS).astype(int), _BINS - 1)
     rows = []
     for place in np.unique(places):
         inside = places == place
-        rows.append((place / bins, int(inside.sum()), float(top[inside].mean()), float(right[inside].mean())))
+        rows.append((place / _BINS, int(inside.sum()), float(top[inside].mean()), float(right[inside].mean())))
     return rows
 
 
@@ -240,14 +242,12 @@ def fit_thresholds(sets: Sequence[tuple[Floats, Ints]], start: Thresholds | None
     A set is an array of (p(supportive), p(editing required)) per pair, and the labels.
     """
     best, at = -1.0, (0.5, 0.5)
-    for supportive in GRID:
-        for editing in GRID:
-            limits = float(supportive), float(editing)
-            score = float(np.mean([macro_f1(labels, called(found, *limits)) for found, labels in sets]))
-            if start:
-                score -= _PULL * (abs(limits[0] - start.supportive) + abs(limits[1] - start.editing_required))
-            if score > best:
-                best, at = score, limits
+    for limits in product(GRID.tolist(), repeat=2):
+        score = float(np.mean([macro_f1(labels, called(found, *limits)) for found, labels in sets]))
+        if start:
+            score -= _PULL * (abs(limits[0] - start.supportive) + abs(limits[1] - start.editing_required))
+        if score > best:
+            best, at = score, limits
     return round(at[0], 2), round(at[1], 2)
 
 
