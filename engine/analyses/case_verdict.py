@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Literal
 
@@ -387,10 +388,9 @@ def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> 
 
 def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:
     """The quadrant of each (sentence, passage) in the last analysis of use and support; none without it."""
-    try:
+    found = None
+    with suppress(RecordError):
         found = USED_SUPPORTS.last(case)
-    except RecordError:
-        found = None
     if found is None:
         return {}
     places = {span: place for place, span in enumerate(case.answer.sentences)}

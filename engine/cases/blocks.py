@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, TypeVar
 
 from engine.answer.citations import annotate, style_of
@@ -188,10 +188,8 @@ def name_of(case: Case, number: int) -> str:
 def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[Labelled] = ()) -> tuple[TextRun, ...]:
     """The answer cut at its citations and at labelled spans; text positions are offsets into `answer.text`."""
     spans = sorted(labels)
-    cuts = {0, len(answer.text)}
-    cuts.update(c.start for c in answer.citations)
-    cuts.update(c.end for c in answer.citations)
-    cuts.update(point for start, end, _ in spans for point in (start, end))
+    edges = [*((c.start, c.end) for c in answer.citations), *((start, end) for start, end, _ in spans)]
+    cuts = {0, len(answer.text), *chain.from_iterable(edges)}
     runs = []
     for start, end in pairwise(sorted(point for point in cuts if 0 <= point <= len(answer.text))):
         citation = next((c for c in answer.citations if c.start <= start < c.end), None)

@@ -12,6 +12,7 @@ import csv
 import io
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -205,16 +206,14 @@ def _curves(curve: Curves, what: str) -> Plot:
 def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
     """The facts under their clauses, each with where it leaves the answer and what it rests on."""
     verdicts = fact_verdicts(case, record, review)
-    by_clause: dict[int, list[Span]] = {}
+    by_clause = defaultdict[int, list[Span]](list)
     for name, fact in numbered(record).items():
         found = verdicts[name]
         quote = f" Evidence: “{' '.join(found.quote.words.split())}” ({found.quote.title})" if found.quote else ""
         by = f" by {found.by}" if found.by else ""
         sure = "" if found.probability is None or found.mark else f", p {found.probability:.2f}"
-        by_clause.setdefault(fact.clause, []).append(
-            Span(text=f"{name} {found.stand}", colour=STAND[found.stand], depth=0.6, value=found.probability)
-        )
-        by_clause[fact.clause].append(Span(text=f"{found.text}.{quote}{by}{sure}\n"))
+        stand = Span(text=f"{name} {found.stand}", colour=STAND[found.stand], depth=0.6, value=found.probability)
+        by_clause[fact.clause] += [stand, Span(text=f"{found.text}.{quote}{by}{sure}\n")]
     clauses = record.decomposition.clauses
     parts = (Paragraph(title=" ".join(clauses[n].text.split()), spans=tuple(own)) for n, own in by_clause.items())
     said = f"Atomic facts of the answer, split by {record.decomposer}, verdicts by {record.verifier}."
