@@ -17,8 +17,8 @@ from engine.core.text import sentences
 from engine.core.values import Attribution, Details, Prompt, Segment
 from engine.methods.input_x_gradient import Relevance
 from engine.methods.spans import Floats, anchor, as_tuples, passage_numbers, passage_positions
+from engine.models.offsets import spans_of_ids
 from engine.models.protocols import LanguageModel, TokenPrompt
-from engine.models.scoring import spans_of_ids
 
 
 @dataclass(frozen=True)

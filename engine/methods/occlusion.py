@@ -40,8 +40,8 @@ from engine.methods.spans import (
 )
 from engine.models.hooks import count_forwards
 from engine.models.memory import summed_otherwise
+from engine.models.offsets import common_length
 from engine.models.protocols import LanguageModel, TokenPrompt, growing_scores, require
-from engine.models.scoring import common_length
 from engine.prompts import fill
 
 # Floors. *Numerical*: rows again with eager attention. Two equal rows inside one batch differ by exactly 0, and on a

@@ -30,16 +30,9 @@ from engine.models.knockout import Removed, knockout_scores
 from engine.models.llama_cpp import LlamaCpp, writes_faster
 from engine.models.loading import gguf_file, load_parts, revision_of
 from engine.models.memory import check_each_fits, check_fits
+from engine.models.offsets import close_gaps, spans_of_ids, stable_text
 from engine.models.protocols import Can, TokenPrompt
-from engine.models.scoring import (
-    close_gaps,
-    continuation_scores,
-    scores_by_batch,
-    scores_from_prefix,
-    spans_of_ids,
-    stable_text,
-    worth_reusing,
-)
+from engine.models.scoring import continuation_scores, scores_by_batch, scores_from_prefix, worth_reusing
 from engine.models.writing import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_alone, write_rows
 
 # Llama 2, Mistral 7B v0.1 and Gemma 1 put a space before whatever they tokenise: a prompt tokenised piece by piece

@@ -1,4 +1,4 @@
-"""Teacher-forced log-probabilities of one answer after many prompts, exact row by row; the characters of its tokens.
+"""Teacher-forced log-probabilities of one answer after many prompts, exact row by row.
 
 Rows are sorted by length and padded on the right: a causal model's position never sees what follows it, so this needs
 neither a mask nor positions and is exact for every architecture. Only the answer's positions go through the output
@@ -22,6 +22,7 @@ from engine.core.errors import ModelError
 from engine.core.progress import Watch, whole
 from engine.models.hooks import cancellable, picked_positions
 from engine.models.memory import free_memory, is_out_of_memory, row_bytes
+from engine.models.offsets import common_length
 
 CPU_TOKENS = 1024  # more at once gains nothing on a CPU (measured from 60 to 880 tokens a row) and delays cancelling
 GPU_TOKENS = 65536
@@ -176,64 +177,6 @@ def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor, **given:
 def last_positions(module: Any, count: int) -> dict[str, int]:
     """The argument by which a forward skips the output layer before the last `count` positions, where it takes one."""
     return {"logits_to_keep": count} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
-
-
-# Character spans of tokens. A byte-level token may hold part of a character: it gets the smallest span that covers its
-# bytes, and neighbours may then share a character.
-
-Span = tuple[int, int]
-Decode = Callable[[Sequence[int]], str]
-
-
-def common_length(first: Sequence[Any], second: Sequence[Any]) -> int:
-    """How many characters, or ids, the two have in common from the start.
-
-    >>> common_length("abc", "abd"), common_length((1, 2, 3), (1, 2, 3, 4))
-    (2, 3)
-    """
-    shorter = min(len(first), len(second))
-    if first[:shorter] == second[:shorter]:
-        return shorter
-    return next((i for i in range(shorter) if first[i] != second[i]), shorter)
-
-
-def spans_of_ids(ids: Sequence[int], text: str, decode: Decode) -> tuple[Span, ...]:
-    """Spans of generated tokens in `text` = decode(ids).
-
-    After i tokens the first `done` characters are whole; a rest that does not match `text` yet (the replacement
-    character of a cut byte sequence) means that the token ends inside character `done`.
-    """
-    spans: list[Span] = []
-    done = 0
-    for count in range(1, len(ids) + 1):
-        so_far = decode(ids[:count])
-        whole = common_length(so_far, text)
-        end = min(whole + (whole < len(so_far)), len(text))
-        spans.append((done, max(done, end)))
-        done = max(done, whole)
-    return tuple(spans)
-
-
-def close_gaps(offsets: Sequence[Span], length: int) -> tuple[Span, ...]:
-    """A tokenizer's offsets stretched back over what it trimmed (spaces), so that the spans cover the text.
-
-    >>> close_gaps([(0, 5), (6, 11)], 12)
-    ((0, 5), (5, 12))
-    """
-    spans: list[Span] = []
-    covered = 0
-    for start, end in offsets:
-        first = min(start, covered)
-        spans.append((first, max(end, first)))
-        covered = max(covered, end)
-    if spans and covered < length:
-        spans[-1] = (spans[-1][0], length)
-    return tuple(spans)
-
-
-def stable_text(text: str) -> str:
-    """Streamed text less the replacement characters of a character that is still being written."""
-    return text.rstrip("�")
 
 
 # Shared beginnings: a prompt without passage j equals the whole prompt up to j. Exact where every layer is attention,

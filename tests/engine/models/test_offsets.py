@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.models.scoring import close_gaps, common_length, spans_of_ids, stable_text
+from engine.models.offsets import close_gaps, common_length, spans_of_ids, stable_text
 from tests.tiny import tiny_model
 
 TRICKY = "é e\u0301 👩‍👩‍👧 naïve — 12.5 °C [cite_1]\n\n字 end"
