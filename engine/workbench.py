@@ -18,7 +18,7 @@ from typing import Any, Self
 from filelock import FileLock
 from msgspec.structs import replace
 
-from engine.analyses.attr_rag import attr_rag_run
+from engine.analyses.attr_rag import attr_rag_runs
 from engine.analyses.kind import OCCLUSION, Loaders, RunContext, analyse, examine, options_of
 from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
@@ -231,7 +231,8 @@ class Workbench:
 
     def _attr_rag(self, grow: Growing, collection: Collection, watch: Watch) -> Case:
         """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
-        run = attr_rag_run(
+        before = grow.case.steps
+        for run in attr_rag_runs(
             grow.case.question,
             grow.case.chunk_sets,
             collection.snapshot().passages,
@@ -241,8 +242,8 @@ class Workbench:
             seed=self.settings.occlusion.seed,
             score=self._own_drops(grow.case, watch),
             watch=watch,
-            on_step=grow.step,
-        )
+        ):
+            grow.change(steps=(*before, *run.found.steps))
         grow.change(passages=run.found.passages)
         case = grow.answer(run.written[-1])
         return grow.change(analyses=(*case.analyses, run.analysis(case.stamp)))

@@ -29,11 +29,11 @@ from engine.answer.write import Write, Written, prompting, quoting
 from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Table, Text, answer_runs, of_passages, part, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, GroundworkError
-from engine.core.progress import Watch
+from engine.core.progress import Watch, whole
 from engine.core.settings import Occlusion, Reader, Selection, Settings
-from engine.core.values import Analysis, Attribution, Case, ChunkSet, Json, Passage, Stamp, Step, Value
+from engine.core.values import Analysis, Attribution, Case, ChunkSet, Json, Passage, Stamp, Value
 from engine.corpus.store import Snapshot
-from engine.methods.attr_rag import WHY, AttrRag, Lookup, Score, Selected, attr_rag, scored_by, with_drops
+from engine.methods.attr_rag import WHY, AttrRag, Lookup, Score, Selected, attr_rag, scored_by, selecting, with_drops
 from engine.methods.regeneration import PLACEBOS, answering
 from engine.models.choices import READER
 from engine.models.embedder import DEFAULT
@@ -55,7 +55,7 @@ class AttrRagRun:
         return Analysis(id=ATTR_RAG, kind=ATTR_RAG, stamp=own, result=self.found)
 
 
-def attr_rag_run(
+def attr_rag_runs(
     question: str,
     chunk_sets: Sequence[ChunkSet],
     corpus: Sequence[Passage],
@@ -66,15 +66,15 @@ def attr_rag_run(
     seed: int,
     score: Score | None = None,
     watch: Watch | None = None,
-    on_step: Callable[[Step], None] | None = None,
-) -> AttrRagRun:
-    """Attr-RAG on a question and its chunk sets, from the passages `corpus`.
+) -> Iterator[AttrRagRun]:
+    """Attr-RAG on a question and its chunk sets, from the passages `corpus`: the run after each step.
 
     `writer` makes who writes, given the passages whose numbers stay. Raises what `attr_rag` raises.
     """
     done: list[Written] = []
     placebos = _drawn(chunk_sets, corpus, seed)
-    found = attr_rag(
+    chosen = {"selection": settings.to_dict(), "seed": seed, "placebos": [p.id for p in placebos]}
+    for found in selecting(
         question,
         chunk_sets,
         lambda numbered: answering(writer(numbered), watch, done),
@@ -85,10 +85,11 @@ def attr_rag_run(
         settings=settings,
         seed=seed,
         watch=watch,
-        on_step=on_step,
-    )
-    chosen = {"selection": settings.to_dict(), "seed": seed, "placebos": [p.id for p in placebos]}
-    return AttrRagRun(found, chosen, done)
+    ):
+        yield AttrRagRun(found, chosen, done)
+
+
+attr_rag_run = whole(attr_rag_runs)
 
 
 def _drawn(chunk_sets: Sequence[ChunkSet], corpus: Sequence[Passage], seed: int) -> tuple[Passage, ...]:

@@ -8,7 +8,7 @@ The paper leaves numbering, floors, cap and order open: docs/methods/attr-rag.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, islice, pairwise
 
 import numpy as np
@@ -18,7 +18,7 @@ from engine.answer.context import Steps, without_overlap
 from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError
 from engine.core.metrics import bleu
-from engine.core.progress import Watch
+from engine.core.progress import Watch, whole
 from engine.core.settings import PAPERS, Prompting, Selection
 from engine.core.values import Answer, Attribution, ChunkSet, Hit, Passage, Step, Value
 from engine.methods.occlusion import occlusion
@@ -225,7 +225,7 @@ Score = Callable[[str, Sequence[Passage], Answer, Sequence[Sequence[int]]], Attr
 
 
 class AttrRag(Value, frozen=True):
-    """Every step of one run. Set indices count `sets` from 0 in re-rank order.
+    """Every step of one run, as far as it came. Set indices count `sets` from 0 in re-rank order.
 
     `context` are the passages of all sets in prompt order; `drops` the teacher-forced scores of the sets (nats; the
     seventh column, which does not vote), None without a scorer. `kept` are the passages of the chosen sets, `filled`
@@ -236,17 +236,17 @@ class AttrRag(Value, frozen=True):
     sets: tuple[ChunkSet, ...]
     context: tuple[Passage, ...]
     regeneration: Regeneration
-    drops: Attribution | None
-    selection: Selected
-    kept: tuple[Passage, ...]
-    filled: tuple[Passage, ...]
-    passages: tuple[Passage, ...]
-    answer: Answer
+    drops: Attribution | None = None
+    selection: Selected = Selected(primary=None, chosen=(), votes=(), chosen_by=(), limit=0, capped=False)
+    kept: tuple[Passage, ...] = ()
+    filled: tuple[Passage, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    answer: Answer = Answer(text="", finished=False)
     steps: tuple[Step, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def attr_rag(
+def selecting(
     question: str,
     chunk_sets: Sequence[ChunkSet],
     write: Callable[[Sequence[Passage]], Answering],
@@ -258,79 +258,80 @@ def attr_rag(
     settings: Selection = Selection(),
     seed: int = 1337,
     watch: Watch | None = None,
-    on_step: Callable[[Step], None] | None = None,
-) -> AttrRag:
-    """Run stage 2 on re-ranked `chunk_sets`; `answers_needed` says how many answers are written.
+) -> Iterator[AttrRag]:
+    """Stage 2 on re-ranked `chunk_sets`: the run after each step; `answers_needed` says how many answers are written.
 
     `write` makes any writer, given the passages whose numbers stay: for A_full and the ablated answers those of all
     sets, for the last answer none. `lookup` finds the passages that fill gaps; without it none are filled. Raises
     `AttributionError` without sets, `Cancelled`.
     """
-    watch = watch or Watch()
     if not chunk_sets:
         raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
-    sources = [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
-    context = tuple(passage for source in sources for passage in source)
-    steps = Steps(watch, on_step)
-    regeneration = steps.run(
+    watch, sources = watch or Watch(), _sources(chunk_sets)
+    steps, context = Steps(watch), tuple(passage for source in sources for passage in source)
+    written = steps.run(
         "occlusion by regeneration",
         lambda: regenerate(
             question, sources, write(context), embedder, placebos=placebos, floor=settings.floor, seed=seed, watch=watch
         ),
         lambda r: {"answers": r.written},
     )
-    drops = None
+    sets = tuple(chunk_sets)
+    run = AttrRag(question=question, sets=sets, context=context, regeneration=written, steps=steps.done)
+    yield run
     if score is not None:
-        drops = steps.run(
-            "teacher-forced drop",
-            lambda: score(question, context, regeneration.full, _numbers(sources)),
-            lambda a: {"forwards": a.forwards},
-        )
-    selection = steps.run(
+        drops = steps.run("teacher-forced drop", lambda: _drops(run, score), lambda a: {"forwards": a.forwards})
+        run = replace(run, drops=drops, steps=steps.done)
+        yield run
+    chosen = steps.run(
         "selection",
-        lambda: select(regeneration.alphas, regeneration.floors, settings),
-        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
+        lambda: select(written.alphas, written.floors, settings),
+        lambda s: {"kept": len(s.chosen), "sets": len(written.alphas)},
     )
-    kept = tuple(passage for j in selection.chosen for passage in sources[j])
-    filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
-    passages = by_best_set(kept, filled)
-    quoted = "With the quoting reader, occlusion only shows which sets it quoted."
+    run = replace(_with_selection(run, chosen, lookup, settings.max_gap), steps=steps.done)
+    yield run
+    passages = run.passages
     answer = steps.run("final answer", lambda: write(())(question, passages), lambda a: {"passages": len(passages)})
-    return AttrRag(
-        question=question,
-        sets=tuple(chunk_sets),
-        context=context,
-        regeneration=regeneration,
-        drops=drops,
-        selection=selection,
+    yield replace(run, answer=answer, steps=steps.done)
+
+
+attr_rag = whole(selecting)
+
+
+def _sources(chunk_sets: Sequence[ChunkSet]) -> list[list[Passage]]:
+    return [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
+
+
+def _with_selection(run: AttrRag, chosen: Selected, lookup: Lookup | None, max_gap: int) -> AttrRag:
+    """The run with the chosen sets, their passages and those that fill their gaps, and all notes."""
+    sources = _sources(run.sets)
+    kept = tuple(passage for j in chosen.chosen for passage in sources[j])
+    filled = fill_gaps(kept, lookup, max_gap) if lookup is not None else ()
+    quoted = "With the quoting reader, occlusion only shows which sets it quoted."
+    return replace(
+        run,
+        selection=chosen,
         kept=kept,
         filled=filled,
-        passages=passages,
-        answer=answer,
-        steps=steps.done,
-        notes=(*selection.notes, *regeneration.notes, *([quoted] if regeneration.full.quotes else [])),
+        passages=by_best_set(kept, filled),
+        notes=(*chosen.notes, *run.regeneration.notes, *([quoted] if run.regeneration.full.quotes else [])),
     )
 
 
-def with_drops(found: AttrRag, score: Score) -> AttrRag:
+def _drops(run: AttrRag, score: Score) -> Attribution:
+    number = count(1)
+    groups = [tuple(islice(number, len(source))) for source in _sources(run.sets)]
+    return score(run.question, run.context, run.regeneration.full, groups)
+
+
+def with_drops(run: AttrRag, score: Score) -> AttrRag:
     """The same run with its sets' teacher-forced drops scored afterwards: no answer is written again."""
-    groups = _numbers([without_overlap(chunk_set.passages) for chunk_set in found.sets])
-    return replace(found, drops=score(found.question, found.context, found.regeneration.full, groups))
+    return replace(run, drops=_drops(run, score))
 
 
 def answers_needed(sets: int) -> int:
     """The answers of one run: A_full, one without each set, A_full again, one with each placebo, the last answer."""
     return sets + PLACEBOS + 3
-
-
-def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...]:
-    """Citation numbers of each source's passages, counted through.
-
-    >>> _numbers([["a", "b"], ["c"]])
-    ((1, 2), (3,))
-    """
-    number = count(1)
-    return tuple(tuple(islice(number, len(source))) for source in sources)
 
 
 def scored_by(
