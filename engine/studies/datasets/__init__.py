@@ -21,19 +21,19 @@ from engine.studies.datasets.files import DataSource, Layout, records, stratifie
 from engine.studies.example import Example
 
 LAYOUTS: Mapping[str, Layout] = {
-    "alce": long_answers.ALCE,
-    "garage": long_answers.GARAGE,
+    "alce": long_answers.alce,
+    "garage": long_answers.garage,
     "ragtruth": long_answers.RAGTRUTH,
-    "hotpotqa": open_questions.HOTPOTQA,
+    "hotpotqa": open_questions.hotpotqa,
     "gpqa": choices.GPQA,
-    "supergpqa": choices.SUPERGPQA,
-    "mmlu-pro": choices.MMLU_PRO,
+    "supergpqa": choices.supergpqa,
+    "mmlu-pro": choices.mmlu_pro,
     "mmlu": choices.MMLU,
-    "strategyqa": open_questions.STRATEGYQA,
-    "mintaka": open_questions.MINTAKA,
-    "expertqa": long_answers.EXPERTQA,
-    "nq": open_questions.NQ,
-    "own": own.LAYOUT,
+    "strategyqa": open_questions.strategyqa,
+    "mintaka": open_questions.mintaka,
+    "expertqa": long_answers.expertqa,
+    "nq": open_questions.nq,
+    "own": own.lines,
     "beir": open_questions.BEIR,
 }
 """In the order in which a record is tried: a layout with fewer fields of its own comes later."""

@@ -19,8 +19,7 @@ from engine.studies.example import Example
 WRONG = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
 
 
-def gpqa_example(record: Record, seed: int) -> Example:
-    """The example of one question."""
+def _gpqa(record: Record, seed: int) -> Example:
     key = str(record.get("Record ID") or record["id"])
     right = text(record, "Correct Answer")
     options = [right, *(text(record, name) for name in WRONG)]
@@ -32,7 +31,7 @@ def gpqa_example(record: Record, seed: int) -> Example:
 
 GPQA = Layout(
     has("Question", "Correct Answer", "Incorrect Answer 1"),
-    lambda source: source.each(lambda record: gpqa_example(record, source.seed)),
+    lambda source: source.each(partial(_gpqa, seed=source.seed)),
 )
 
 
@@ -41,8 +40,7 @@ GPQA = Layout(
 COLUMNS = ("0", "1", "2", "3", "4", "5")
 
 
-def mmlu_example(record: Record, subject: str) -> Example:
-    """The example of one question; `subject` is the file's."""
+def _mmlu(record: Record, subject: str) -> Example:
     table = "0" in record
     listed = {"choices": [text(record, name) for name in COLUMNS[1:5]]} if table else record
     chosen = choices(listed, "choices", record.get("5" if table else "answer"), lettered=True)
@@ -67,13 +65,13 @@ def _choice(
     )
 
 
-def read_mmlu(source: DataSource) -> Iterator[Example]:
+def _read_mmlu(source: DataSource) -> Iterator[Example]:
     """The examples of a file, or of every CSV of a folder in the order of their names."""
     files = sorted(source.path.glob("*.csv")) if source.path.is_dir() else [source.path]
     if not files:
         raise FileError(f"{source.path} has no CSV files. Give one of MMLU's folders, such as test.")
     for path in files:
-        yield from source.each(partial(mmlu_example, subject=subject_of(path)), path)
+        yield from source.each(partial(_mmlu, subject=subject_of(path)), path)
 
 
 def subject_of(path: Path) -> str:
@@ -86,33 +84,23 @@ def subject_of(path: Path) -> str:
 
 
 MMLU = Layout(
-    lambda record: record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys(), read_mmlu
+    lambda record: record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys(), _read_mmlu
 )
 
 
-# MMLU-Pro: up to ten options; fillers "N/A" are dropped; the category is the domain.
-
-
-def mmlu_pro_example(record: Record) -> Example:
-    """The example of one question."""
+@Layout.of(has("question", "options", "answer_index"))
+def mmlu_pro(record: Record) -> Example:
+    """Up to ten options; fillers "N/A" are dropped; the category is the domain."""
     chosen = choices(record, "options", record.get("answer_index", record.get("answer")), filler="N/A")
     key, about = record.get("question_id", record["id"]), {"src": record["src"]} if record.get("src") else {}
     return _choice("MMLU-Pro", key, text(record, "question"), chosen, record.get("category"), **about)
 
 
-MMLU_PRO = Layout.of(has("question", "options", "answer_index"), mmlu_pro_example)
-
-
-# SuperGPQA: up to ten options; the discipline is the domain.
-
-
-def supergpqa_example(record: Record) -> Example:
-    """The example of one question."""
+@Layout.of(has("question", "options", "answer_letter"))
+def supergpqa(record: Record) -> Example:
+    """Up to ten options; the discipline is the domain."""
     answer = record.get("answer_letter", record.get("answer"))
     chosen = choices(record, "options", answer, lettered="answer_letter" in record)
     key, domain = record.get("uuid") or record["id"], record.get("discipline")
     about = {name: record[name] for name in ("field", "subfield", "difficulty", "is_calculation") if name in record}
     return _choice("SuperGPQA", key, text(record, "question"), chosen, domain, **about)
-
-
-SUPERGPQA = Layout.of(has("question", "options", "answer_letter"), supergpqa_example)

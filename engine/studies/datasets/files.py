@@ -48,9 +48,9 @@ class Layout:
     read: Callable[[DataSource], Iterator[Example]]
 
     @classmethod
-    def of(cls, recognises: Callable[[Record], bool], example: Callable[[Record], Example]) -> Layout:
-        """A layout in which every record is an example."""
-        return cls(recognises, lambda source: source.each(example))
+    def of(cls, recognises: Callable[[Record], bool]) -> Callable[[Callable[[Record], Example]], Layout]:
+        """Makes a function from a record to its example a layout."""
+        return lambda example: cls(recognises, lambda source: source.each(example))
 
 
 def has(*names: str) -> Callable[[Record], bool]:

@@ -7,6 +7,7 @@ each of QAMPARI's `answers`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,8 +20,9 @@ from engine.studies.datasets.files import DataSource, Layout, Record, has, recor
 from engine.studies.example import Example
 
 
-def alce_example(record: Record) -> Example:
-    """The example of one item."""
+@Layout.of(has("question", "docs"))
+def alce(record: Record) -> Example:
+    """ASQA, QAMPARI and ELI5 with their passages."""
     case = alce_case(record)
     return replace(
         _of_case(case, "ALCE", record.get("sample_id", record["id"])),
@@ -51,14 +53,16 @@ def short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
     return tuple(spellings for spellings in found if spellings)
 
 
-ALCE = Layout.of(has("question", "docs"), alce_example)
+def _is_expertqa(record: Record) -> bool:
+    if "question" not in record:
+        return False
+    answers = record.get("answers")
+    return isinstance(answers, dict) or (isinstance(record.get("metadata"), dict) and "field" in record["metadata"])
 
 
-# ExpertQA: questions by experts, a system's answer, and the answer as the expert revised it.
-
-
-def expertqa_example(record: Record) -> Example:
-    """The example of one question, with the first system's answer; the revised answer is the reference."""
+@Layout.of(_is_expertqa)
+def expertqa(record: Record) -> Example:
+    """Questions by experts with the first system's answer; the answer as the expert revised it is the reference."""
     answers = record.get("answers")
     name, given = next(iter(answers.items())) if isinstance(answers, dict) and answers else ("", {})
     given = given if isinstance(given, dict) else {}
@@ -76,21 +80,9 @@ def expertqa_example(record: Record) -> Example:
     )
 
 
-def _is_expertqa(record: Record) -> bool:
-    if "question" not in record:
-        return False
-    answers = record.get("answers")
-    return isinstance(answers, dict) or (isinstance(record.get("metadata"), dict) and "field" in record["metadata"])
-
-
-EXPERTQA = Layout.of(_is_expertqa, expertqa_example)
-
-
-# GaRAGe: passages labelled relevant or not; the human answer is the reference and the answer to be checked.
-
-
-def garage_example(record: Record) -> Example:
-    """The example of one sample."""
+@Layout.of(has("question", "grounding"))
+def garage(record: Record) -> Example:
+    """Passages labelled relevant or not; the human answer is the reference and the answer to be checked."""
     case = garage_case(record)
     return replace(
         _of_case(case, "GaRAGe", record.get("sample_id", record["id"])),
@@ -101,15 +93,12 @@ def garage_example(record: Record) -> Example:
     )
 
 
-GARAGE = Layout.of(has("question", "grounding"), garage_example)
-
-
 # RAGTruth (Niu et al. 2024): response.jsonl with source_info.jsonl next to it.
 
 RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
 
 
-def ragtruth_example(record: Record, sources: Mapping[str, Record]) -> Example:
+def _ragtruth(record: Record, sources: Mapping[str, Record]) -> Example:
     """The example of one response: its task is the domain, its hallucinations are the labelled spans."""
     case = ragtruth_case(record, sources)
     (labels,) = LABELS.of(case)
@@ -122,14 +111,14 @@ def ragtruth_example(record: Record, sources: Mapping[str, Record]) -> Example:
     )
 
 
-def read_ragtruth(source: DataSource) -> Iterator[Example]:
+def _read_ragtruth(source: DataSource) -> Iterator[Example]:
     """The examples of response.jsonl, or of the folder that holds both files."""
     responses = source.path / RESPONSES if source.path.is_dir() else source.path
     beside = responses.with_name(SOURCES)
     if not beside.exists():
         raise FileError(f"RAGTruth stores the sources of its answers in {SOURCES}. Put it next to {responses}.")
     sources = {str(record.get("source_id")): record for _, _, record in records(beside)}
-    return source.each(lambda record: ragtruth_example(record, sources), responses)
+    return source.each(partial(_ragtruth, sources=sources), responses)
 
 
-RAGTRUTH = Layout(has("response", "source_id"), read_ragtruth)
+RAGTRUTH = Layout(has("response", "source_id"), _read_ragtruth)

@@ -24,7 +24,7 @@ def is_folder(path: Path) -> bool:
     return (path / QUERIES).exists() and any((path / name).exists() for name in JUDGEMENTS)
 
 
-def read_beir(source: DataSource) -> Iterator[Example]:
+def _read_beir(source: DataSource) -> Iterator[Example]:
     """The judged questions, in file order."""
     folder = source.path if source.path.is_dir() else source.path.parent
     if not is_folder(folder):
@@ -55,16 +55,24 @@ def judgements(path: Path) -> dict[str, list[str]]:
     return found
 
 
-BEIR = Layout(has("_id", "text"), read_beir)
+BEIR = Layout(has("_id", "text"), _read_beir)
 
-
-# NQ: NQ-open, the lists of dense passage retrieval (`positive_ctxs`) or of readers (`ctxs`), the simplified original.
 
 Given = list[tuple[str, str, bool | None]]
 
 
-def nq_example(record: Record) -> Example:
-    """The example of one question; its answers are spellings of one thing."""
+def _is_nq(record: Record) -> bool:
+    if "question_text" in record:
+        return True
+    return "question" in record and (isinstance(record.get("answer"), list) or "answers" in record)
+
+
+@Layout.of(_is_nq)
+def nq(record: Record) -> Example:
+    """NQ-open, the lists of dense passage retrieval (`positive_ctxs`) or of readers (`ctxs`), the simplified original.
+
+    The answers are spellings of one thing.
+    """
     question = text(record, "question", "question_text")
     answers = words(record, "answer") or words(record, "answers") or _annotated(record)
     passages = given(question, _passages(record))
@@ -105,22 +113,12 @@ def _annotated(record: Record) -> tuple[str, ...]:
     return tuple(dict.fromkeys(answer for answer in found if answer))
 
 
-def _is_nq(record: Record) -> bool:
-    if "question_text" in record:
-        return True
-    return "question" in record and (isinstance(record.get("answer"), list) or "answers" in record)
-
-
-NQ = Layout.of(_is_nq, nq_example)
-
-
-# HotpotQA, distractor setting: a paragraph with a supporting fact is relevant, its supporting sentences are gold.
-
 Paragraph = tuple[str, tuple[str, ...]]
 
 
-def hotpotqa_example(record: Record) -> Example:
-    """The example of one question."""
+@Layout.of(has("question", "supporting_facts"))
+def hotpotqa(record: Record) -> Example:
+    """The distractor setting: a paragraph with a supporting fact is relevant, its supporting sentences are gold."""
     question, answer = text(record, "question"), text(record, "answer")
     paragraphs, supporting = _hotpotqa_paragraphs(record), _supporting(record)
     titles = {title for title, _ in supporting}
@@ -180,14 +178,9 @@ def _spans(document: str, title: str, sentences: tuple[str, ...], supporting: se
     ]
 
 
-HOTPOTQA = Layout.of(has("question", "supporting_facts"), hotpotqa_example)
-
-
-# Mintaka: its JSON list, or flat records with `answerText`; English.
-
-
-def mintaka_example(record: Record) -> Example:
-    """The example of one question; every entity of the answer is to be named."""
+@Layout.of(has("question", "complexityType"))
+def mintaka(record: Record) -> Example:
+    """Its JSON list, or flat records with `answerText`; English; every entity of the answer is to be named."""
     answer = record.get("answer") or {}
     said = str((answer.get("mention") if isinstance(answer, dict) else None) or record.get("answerText") or "")
     things = tuple(_spellings(thing) for thing in (answer.get("answer") if isinstance(answer, dict) else None) or ())
@@ -212,17 +205,13 @@ def _spellings(thing: Any) -> tuple[str, ...]:
     return (str(thing),) if thing not in (None, "") else ()
 
 
-MINTAKA = Layout.of(has("question", "complexityType"), mintaka_example)
-
-
-# StrategyQA: yes-or-no questions with their steps and the paragraphs that answer them.
-
 OPTIONS = ("Yes", "No")
 NO_PARAGRAPH = ("operation", "no_evidence")
 
 
-def strategyqa_example(record: Record) -> Example:
-    """The example of one question; a test record without an answer has no right option."""
+@Layout.of(has("qid", "question"))
+def strategyqa(record: Record) -> Example:
+    """Yes-or-no questions with their steps and the paragraphs that answer them; a test record has no right option."""
     answer = record.get("answer")
     if answer is not None and not isinstance(answer, bool):
         raise RecordError(f"The answer is {answer!r}; StrategyQA's is true or false.")
@@ -247,6 +236,3 @@ def _strategyqa_paragraphs(evidence: Any) -> Iterator[str]:
             yield from _strategyqa_paragraphs(inner)
     elif isinstance(evidence, str) and evidence not in NO_PARAGRAPH:
         yield evidence
-
-
-STRATEGYQA = Layout.of(has("qid", "question"), strategyqa_example)

@@ -58,7 +58,8 @@ SAME = ("id", "references", "options", "passages_needed", "steps", "answer", "cl
 FIELDS = frozenset(field.name for field in msgspec.structs.fields(OwnRecord))
 
 
-def example(record: Record) -> Example:
+@Layout.of(lambda record: "question" in record and record.keys() - {"_id"} <= FIELDS)
+def lines(record: Record) -> Example:
     """The example of one line; raise `RecordError` saying what of it does not fit."""
     own = OwnRecord.from_dict({name: value for name, value in record.items() if name != "_id"})
     question = check_question(own.question)
@@ -86,9 +87,6 @@ def _span(span: OwnSpan, answer: str) -> SpanLabel:
         raise RecordError(f"The span {span.start} to {span.end} is not within the answer of {len(answer)} characters.")
     text = answer[span.start : span.end]
     return SpanLabel(start=span.start, end=span.end, text=text, label=span.label, note=span.note)
-
-
-LAYOUT = Layout.of(lambda record: "question" in record and record.keys() - {"_id"} <= FIELDS, example)
 
 
 # The sample worlds: their questions with gold, drafts with planted errors, and answers with gold clauses and facts.
@@ -132,7 +130,7 @@ def drafts() -> Iterator[Example]:
 
 def clauses() -> Iterator[Example]:
     """Short answers about the bank investigation, taken apart by hand (own JSONL, as a user writes it)."""
-    return LAYOUT.read(DataSource(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
+    return lines.read(DataSource(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
 
 
 NAMES: Mapping[str, Callable[[], Iterator[Example]]] = {
