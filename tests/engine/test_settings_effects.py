@@ -23,7 +23,6 @@ from engine.core.settings import Chunking, Decoding, Settings, all_settings
 from engine.core.values import Answer
 from engine.corpus.collection import Collection
 from engine.methods import registry
-from engine.methods.are.anchor import anchors
 from engine.methods.are.are import check_answer
 from engine.methods.are.event_order import dated_parts
 from engine.methods.are.guards import guarded
@@ -43,7 +42,7 @@ from engine.models.scripted import ScriptedWriter
 from engine.workbench import Workbench
 from tests.analysing import analysed
 from tests.engine.are.test_are import AlwaysContradicting, task
-from tests.engine.are.test_guards import READ, SILENT, SUPPORTIVE, case as passage, doubts
+from tests.engine.are.test_guards import READ, SILENT, SUPPORTIVE, doubts, read
 from tests.engine.methods.test_on_case import make_case
 from tests.engine.raise_.test_solve import PROBLEM, reply
 from tests.engine.test_settings import EMBEDDER, RECORD, SCRIPTED, TEXTS, run
@@ -315,14 +314,12 @@ def test_the_settings_of_a_check_change_its_record() -> None:
     def ruled(values: Values) -> Any:
         how, fact = settings_of(values).verification, "Ada left Cork in 1990"
         text = "Ada left Cork in 1991."
-        (near,) = anchors(fact, [passage(text)])
-        (order,) = anchors(READ, [passage(SILENT)])
         dated = dated_parts("It rained.", "Chart of owners, final version issued on 21 August")
         quoted = check_answer(task(fact, (fact,), Tools(AlwaysContradicting()), how))
         return (
             quoted.facts,
-            guarded(SUPPORTIVE, fact, text, near, how),
-            guarded(SUPPORTIVE, READ, SILENT, order, how, dated),
+            guarded(SUPPORTIVE, read(fact, text), how),
+            guarded(SUPPORTIVE, read(READ, SILENT, dated=dated), how),
             doubts("The dentist approved the claim.", settings=how),
         )
 

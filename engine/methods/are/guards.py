@@ -70,14 +70,10 @@ def with_guards(
     """The verifier's rulings on pairs as the guards leave them, in order."""
     instead = preferred(rulings, pairs, verifier) if settings.names_and_numbers else [None] * len(pairs)
     found = [
-        guarded(ruling, pair.fact, pair.evidence.text, pair.anchor, settings, pair.dated, other)
-        for ruling, pair, other in zip(rulings, pairs, instead, strict=True)
+        guarded(ruling, pair, settings, other) for ruling, pair, other in zip(rulings, pairs, instead, strict=True)
     ]
-    found = doubted(found, [(pair.fact, pair.evidence) for pair in pairs], embedder, settings)
-    if not settings.word_for_word:
-        return found
-    each = zip(found, pairs, strict=True)
-    return [word_for_word(ruling, pair.fact, pair.said, pair.evidence.text, pair.anchor) for ruling, pair in each]
+    found = doubted(found, pairs, embedder, settings)
+    return list(map(word_for_word, found, pairs)) if settings.word_for_word else found
 
 
 def preferred(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[Replacement | None]:
@@ -112,20 +108,9 @@ def _in_place(pair: Read) -> list[Replacement]:
     return [change for change in found if set(missing(apply(pair.fact, change), near)) < lacking][:CANDIDATES]
 
 
-def guarded(
-    ruling: Ruling,
-    fact: str,
-    evidence: str,
-    anchor: Anchor,
-    settings: Verification,
-    dated: Sequence[str] = (),
-    instead: Replacement | None = None,
-) -> Ruling:
-    """The ruling of an entailment model on `evidence`, turned where a guard speaks against it (see `Read`).
-
-    `instead` is what the verifier prefers (`preferred`).
-    """
-    sentence = evidence[anchor.start : anchor.end]
+def guarded(ruling: Ruling, pair: Read, settings: Verification, instead: Replacement | None = None) -> Ruling:
+    """The ruling of an entailment model, turned where a guard speaks against it; `instead`: see `preferred`."""
+    fact, evidence, anchor = pair.fact, pair.evidence.text, pair.anchor
     if settings.names_and_numbers and ruling.verdict == "supportive":
         if instead is not None:
             said = fact[instead.start : instead.end]
@@ -133,25 +118,23 @@ def guarded(
         elif anchor.lacking:
             ruling = _lowered(ruling, f"the passage does not contain {', '.join(anchor.lacking)}")
     if settings.event_order and ruling.verdict == "supportive":
-        order = against(fact, evidence, dated)
+        order = against(fact, evidence, pair.dated)
         if order is not None:
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
             ruling = _contradicted(ruling, f"{why} the reverse", (word,))
-    if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
+    if ruling.verdict == "editing_required" and not speaks(fact, evidence, anchor, settings):
         return _lowered(ruling, "no sentence of the passage contains enough of the fact")
     return ruling
 
 
-def word_for_word(ruling: Ruling, fact: str, said: str, evidence: str, anchor: Anchor) -> Ruling:
-    """The ruling, or a supportive one where the evidence has the words.
-
-    `said` is the answer's sentence; the ruling's window becomes the passage's sentence.
-    """
-    wanted, near = " ".join(said.split()), (anchor.start, anchor.end)
+def word_for_word(ruling: Ruling, pair: Read) -> Ruling:
+    """The ruling, or a supportive one where the evidence has the words: its window is the passage's sentence."""
+    evidence, near = pair.evidence.text, (pair.anchor.start, pair.anchor.end)
+    wanted = " ".join(pair.said.split())
     whole = (span for span in sentences(evidence) if " ".join(evidence[slice(*span)].split()) == wanted)
     found = next(whole, None)
-    if found is None and anchor.share > ALL and states(evidence[slice(*near)], fact):
+    if found is None and pair.anchor.share > ALL and states(evidence[slice(*near)], pair.fact):
         found = near
     if found is None:
         return ruling
@@ -159,11 +142,11 @@ def word_for_word(ruling: Ruling, fact: str, said: str, evidence: str, anchor: A
     return Ruling(verdict="supportive", by=COPIED, note=note, window=found)
 
 
-def speaks(fact: str, sentence: str, anchor: Anchor, settings: Verification) -> bool:
+def speaks(fact: str, evidence: str, anchor: Anchor, settings: Verification) -> bool:
     """Does the anchor's sentence speak of the fact: enough of its words, or its two events in the other order."""
     if not settings.anchored or anchor.share >= SPEAKS:
         return True
-    return settings.event_order and against(fact, sentence) is not None
+    return settings.event_order and against(fact, evidence[anchor.start : anchor.end]) is not None
 
 
 def _contradicted(ruling: Ruling, why: str, lacking: tuple[str, ...]) -> Ruling:
@@ -176,12 +159,13 @@ def _lowered(ruling: Ruling, why: str) -> Ruling:
 
 
 def doubted(
-    rulings: Sequence[Ruling], pairs: Sequence[tuple[str, Evidence]], embedder: Embedder, settings: Verification
+    rulings: Sequence[Ruling], pairs: Sequence[Read], embedder: Embedder, settings: Verification
 ) -> list[Ruling]:
-    """The rulings on (fact, evidence) pairs, unsure where the passage has nothing near a role of the fact."""
+    """The rulings, unsure where the passage has nothing near a role of the fact."""
+    texts = [f"{pair.evidence.title} {pair.evidence.text}" for pair in pairs]
     asked = {
-        place: (unheld_nouns(fact, f"{one.title} {one.text}"), _terms(f"{one.title} {one.text}"))
-        for place, (ruling, (fact, one)) in enumerate(zip(rulings, pairs, strict=True))
+        place: (unheld_nouns(pair.fact, texts[place]), _terms(texts[place]))
+        for place, (ruling, pair) in enumerate(zip(rulings, pairs, strict=True))
         if settings.roles and ruling.verdict == "supportive" and not ruling.unsure
         if ruling.scores.get("supportive", 1.0) < WELL
     }

@@ -222,13 +222,13 @@ def _edited(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Iter
     The best anchor comes first, but after one whose edit the verifier calls supportive itself.
     """
     asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
-    read = {a: work.considered[a.evidence].text[a.start : a.end] for a in work.near if a.evidence in asking}
-    asked = [anchor for anchor, text in read.items() if speaks(work.fact, text, anchor, task.settings)]
+    near = [(anchor, work.considered[anchor.evidence]) for anchor in work.near if anchor.evidence in asking]
+    asked = [(anchor, one) for anchor, one in near if speaks(work.fact, one.text, anchor, task.settings)]
     texts = tuple(f"{one.title}\n{one.text}" for one in work.considered)
     dated = work.dated if task.settings.event_order else ()
-    for anchor in asked[:EDITED_FROM]:
+    for anchor, one in asked[:EDITED_FROM]:
         beside = others(anchor, work.near, texts, work.clause, dated)
-        edit, exchange = _edit(task, work.fact, work.considered[anchor.evidence], anchor, beside, watch)
+        edit, exchange = _edit(task, work.fact, one, anchor, beside, watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)
         if edit is not None and (iteration.edit is None or _by_itself(edit)):

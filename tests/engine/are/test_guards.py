@@ -27,8 +27,12 @@ def case(text: str, number: int = 1) -> Evidence:
     return Evidence(text=text, source="case", number=number)
 
 
+def read(fact: str, text: str, said: str = "", dated: tuple[str, ...] = ()) -> Read:
+    return Read(fact, said or fact, case(text), anchors(fact, [case(text)])[0], dated)
+
+
 def ruled(ruling: Ruling, fact: str, text: str, settings: Verification = ON) -> Ruling:
-    return guarded(ruling, fact, text, anchors(fact, [case(text)])[0], settings)
+    return guarded(ruling, read(fact, text), settings)
 
 
 def test_the_anchor_is_the_sentence_with_most_of_the_facts_words_and_rare_words_count_more():
@@ -103,10 +107,6 @@ class Prefers(WordVerifier):
 
     def entailment(self, pairs, watch=None):
         return np.array([self.with_it if self.word in claim else self.without for claim, _ in pairs], np.float32)
-
-
-def read(fact: str, text: str) -> Read:
-    return Read(fact, fact, case(text), anchors(fact, [case(text)])[0])
 
 
 def test_a_number_that_the_verifier_prefers_in_place_of_a_lacking_one_turns_a_supportive_verdict_and_says_so():
@@ -222,7 +222,7 @@ def test_the_dates_of_other_passages_tell_an_order_that_the_passage_does_not_giv
     chart = dated_parts("It rained.", "Chart of owners, final version issued on 21 August")
     order = against(READ, SILENT, chart)
     assert order.dated and (READ[order.start : order.end], turned(READ, order)) == ("after", "before")
-    assert "dates" in guarded(SUPPORTIVE, READ, SILENT, anchors(READ, [case(SILENT)])[0], ON, chart).note
+    assert "dates" in guarded(SUPPORTIVE, read(READ, SILENT, dated=chart), ON).note
     assert against(READ, SILENT, dated_parts("The final chart was issued on 17 August.")) is None
     assert against(READ, SILENT) is None
 
@@ -259,7 +259,7 @@ LIKELY = replace(SUPPORTIVE, scores={"supportive": 0.7, "editing_required": 0.2,
 
 
 def doubts(fact, ruling=LIKELY, embedder=None, settings=ON):
-    (after,) = doubted([ruling], [(fact, case(APPROVED))], embedder or Meanings("doctor", "physician"), settings)
+    (after,) = doubted([ruling], [read(fact, APPROVED)], embedder or Meanings("doctor", "physician"), settings)
     return after
 
 
@@ -298,7 +298,7 @@ PAID = "Account 4471 received EUR 1,240,000 on 8 April from Ardelle Trading of D
 
 
 def by_words(fact: str, text: str, ruling: Ruling = EDITING, said: str = "") -> Ruling:
-    return word_for_word(ruling, fact, said or fact, text, anchors(fact, [case(text)])[0])
+    return word_for_word(ruling, read(fact, text, said))
 
 
 def test_a_fact_in_a_passages_own_words_is_borne_out_whatever_the_verifier_says():
