@@ -90,8 +90,7 @@ def threshold_for(embedder: str, corpus: str = "") -> Threshold:
 
     As calibrated by the user on that corpus, as shipped for it, as calibrated on another one, as published.
     """
-    own, last = _known(embedder, corpus), calibrations().get(embedder)
-    found = own or last or published(embedder)
+    found = _calibrated(embedder, corpus) or published(embedder)
     if found is None:
         raise RecordError(
             f"T is unknown for the embedder {embedder}. Run calibrate-threshold on a corpus's labelled questions, or "
@@ -102,14 +101,14 @@ def threshold_for(embedder: str, corpus: str = "") -> Threshold:
 
 def gold_similarities(embedder: str, corpus: str) -> tuple[float, ...]:
     """The cosines that the T of a corpus was taken from; none where it was not calibrated."""
-    found = _known(embedder, corpus) or calibrations().get(embedder)
+    found = _calibrated(embedder, corpus)
     return found.similarities if found else ()
 
 
-def _known(embedder: str, corpus: str) -> Threshold | None:
-    """The T of that very corpus."""
-    of_corpus = (t for t in shipped() if corpus and (t.embedder, t.corpus) == (embedder, corpus))
-    return calibrations().get(_key(embedder, corpus)) or next(of_corpus, None)
+def _calibrated(embedder: str, corpus: str) -> Threshold | None:
+    """The T of that very corpus, by the user or as shipped; else the user's last one of the embedder."""
+    own, of_corpus = calibrations(), (t for t in shipped() if (t.embedder, t.corpus) == (embedder, corpus))
+    return own.get(_key(embedder, corpus)) or next(of_corpus, None) or own.get(embedder)
 
 
 @cache
