@@ -247,8 +247,5 @@ def first_share(orders: Iterable[Sequence[Vote | None]]) -> float | None:
 
 def judge_warning(judge: str, writers: Sequence[str]) -> str:
     """The warning to show with judgements by this model; empty unless it judges its own answers."""
-    return (
-        f"{judge} judges its own answers, and models prefer their own. Choose another judge."
-        if judge in writers
-        else ""
-    )
+    said = f"{judge} judges its own answers, and models prefer their own. Choose another judge."
+    return said if judge in writers else ""

@@ -6,6 +6,7 @@ import csv
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -207,9 +208,6 @@ def stratum(example: Example) -> str | None:
 def stratified(examples: Sequence[Example], each: int, seed: int) -> Iterator[Example]:
     """At most `each` of every stratum, drawn by the seed: low, medium, high, low, ..."""
     draw = random.Random(seed)
-    rows = []
-    for name in STRATA:
-        inside = [example for example in examples if stratum(example) == name]
-        rows.append(draw.sample(inside, min(each, len(inside))))
-    for place in range(max(map(len, rows))):
-        yield from (row[place] for row in rows if place < len(row))
+    inside = ([example for example in examples if stratum(example) == name] for name in STRATA)
+    rows = [draw.sample(found, min(each, len(found))) for found in inside]
+    return (example for group in zip_longest(*rows) for example in group if example is not None)

@@ -27,7 +27,7 @@ def alce(record: Record) -> Example:
     return replace(
         _of_case(case, "ALCE", record.get("sample_id", record["id"])),
         references=words(record, "answer"),
-        short_answers=short_answers(record),
+        short_answers=_short_answers(record),
         about={"claims": record["claims"]} if record.get("claims") else {},
     )
 
@@ -43,7 +43,7 @@ def _of_case(case: Case, source: str, key: Any) -> Example:
     )
 
 
-def short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
+def _short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
     """One tuple of spellings for each thing that the answer should name."""
     pairs, answers = record.get("qa_pairs"), record.get("answers")
     if isinstance(pairs, list):
@@ -54,10 +54,9 @@ def short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
 
 
 def _is_expertqa(record: Record) -> bool:
-    if "question" not in record:
-        return False
-    answers = record.get("answers")
-    return isinstance(answers, dict) or (isinstance(record.get("metadata"), dict) and "field" in record["metadata"])
+    about = record.get("metadata")
+    field = isinstance(about, dict) and "field" in about
+    return "question" in record and (field or isinstance(record.get("answers"), dict))
 
 
 @Layout.of(_is_expertqa)

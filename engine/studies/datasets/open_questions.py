@@ -62,9 +62,8 @@ Given = list[tuple[str, str, bool | None]]
 
 
 def _is_nq(record: Record) -> bool:
-    if "question_text" in record:
-        return True
-    return "question" in record and (isinstance(record.get("answer"), list) or "answers" in record)
+    answers = isinstance(record.get("answer"), list) or "answers" in record
+    return "question_text" in record or ("question" in record and answers)
 
 
 @Layout.of(_is_nq)
