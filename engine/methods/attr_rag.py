@@ -198,7 +198,6 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
 def _reason(
     found: Selected, j: int, alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection
 ) -> str:
-    """Why set j was kept or dropped, in a sentence."""
     metrics, reach, own = len(alphas), len(found.chosen_by[j]), [values[j] for values in alphas.values()]
     needed = f"{reach} of {metrics} metrics choose it, {settings.min_metrics} are needed"
     tied = found.primary is not None and found.votes.count(found.votes[found.primary]) > 1

@@ -159,7 +159,6 @@ class Deletion:
         self.rows.update(zip(new, scored, strict=True))
 
     def _curves(self, name: str, sides: Sequence[Sequence[frozenset[int]]], shares: Sequence[float]) -> Curves:
-        """The curves of both ways to remove, from the rows."""
         most, least = (np.array([self.rows[gone] for gone in side]) for side in sides)
         morf, lerf = (tuple(np.exp(part).mean(axis=1).tolist()) for part in (most, least))
         morf_nats, lerf_nats = (tuple(part.mean(axis=1).tolist()) for part in (most, least))

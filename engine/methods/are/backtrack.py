@@ -102,7 +102,6 @@ def _without_overlaps(found: list[Placed]) -> list[Placed]:
 
 
 def _suggestion(edit: Placed, why: str) -> Placed:
-    """The edit as one that is shown and not put in."""
     return replace(edit, status="suggestion", why=f"{edit.why}; {why}") if edit.status == "placed" else edit
 
 

@@ -114,7 +114,6 @@ def _by_relevance(
 
 
 def _closest(fact: str, text: str) -> str:
-    """The sentence of a text with most of the fact's content words."""
     parts = [text[start:end] for start, end in sentences(text)] or [text]
     shares = word_shares(fact, parts)
     return parts[max(range(len(parts)), key=lambda i: shares[i])]

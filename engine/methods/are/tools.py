@@ -44,7 +44,6 @@ def of_sentences(verifier: Entailment, answer: str) -> Entailment:
 
 
 def _sentence(claim: str) -> str:
-    """The claim with a full stop, unless it has one."""
     return claim if _ended(claim) else f"{claim}."
 
 

@@ -101,8 +101,6 @@ solve = whole(solutions)
 
 @dataclass(frozen=True)
 class _Reasoning:
-    """A method at work on a problem."""
-
     method: ReasoningMethod
     means: Means
     watch: Watch

@@ -133,7 +133,6 @@ def _bare(text: str) -> str:
 
 
 def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple[str, ...]:
-    """Notes on the reply for readers of the steps."""
     missing = sum(not draft.query for draft in kept[:most])
     said = (
         (missing, f"{missing} of the sub-questions had no search query; the search used the sub-question."),

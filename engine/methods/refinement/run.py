@@ -185,7 +185,6 @@ class _Refining:
         return changed(self.value, variants={**self.value.variants, name: variant})
 
     def _written(self, method: Condition, trigger: Trigger | None) -> Variant:
-        """Call the writer and say what came of it."""
         seconds = self.request.settings.refinement.seconds
         deadline = Deadline(self.watch.cancel, seconds, self._clock)
         turns = list[Turn]()
