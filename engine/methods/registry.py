@@ -53,15 +53,14 @@ class Method:
     explain: Callable[..., Relevance] | None = None
 
 
+def _by_place(score: Callable[..., Attribution]) -> Attribute:
+    """A function of the project with its stretches and watch by place, as a third party's has them."""
+    return lambda model, prompt, answer, spans, watch: score(model, prompt, answer, spans=spans, watch=watch)
+
+
 def _of_sources(name: str, score: Callable[..., Attribution], about: str) -> Method:
-    """A method that leaves passages out, with its stretches and watch by place."""
-
-    def attribute(
-        model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
-    ) -> Attribution:
-        return score(model, prompt, answer, spans=spans, watch=watch)
-
-    return Method(name, attribute, "nats", "score", about)
+    """A method that leaves passages out."""
+    return Method(name, _by_place(score), "nats", "score", about)
 
 
 def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
@@ -73,15 +72,15 @@ def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
 
 
 def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
-    """A method over tokens as one over passages: sums over each passage's tokens."""
+    """A method over tokens as one over passages."""
+    return Method(name, _by_place(partial(_summed, explain)), unit, about=about, explain=explain)
 
-    def attribute(
-        model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
-    ) -> Attribution:
-        relevance = explain(model, prompt, answer, spans=spans, watch=watch)
-        return passage_attribution(relevance, model.encode(prompt))
 
-    return Method(name, attribute, unit, about=about, explain=explain)
+def _summed(
+    explain: Callable[..., Relevance], model: LanguageModel, prompt: Prompt, answer: Answer, **asked: Any
+) -> Attribution:
+    """The sums of relevance over each passage's tokens."""
+    return passage_attribution(explain(model, prompt, answer, **asked), model.encode(prompt))
 
 
 def built_in(settings: Settings) -> tuple[Method, ...]:
@@ -152,7 +151,7 @@ def with_token_rows(
     A method without values per input token is asked for the stretches of those tokens, unless it scores all anyway.
     """
     if own.explain is not None:
-        return passage_attribution(own.explain(model, prompt, answer, tokens=tokens, watch=watch), model.encode(prompt))
+        return _summed(own.explain, model, prompt, answer, tokens=tokens, watch=watch)
     whole = (0, len(answer.text))
     found = own.attribute(model, prompt, answer, (whole, *(_stretch(answer, t) for t in tokens)), watch)
     each = len(found.per_token) == len(answer.tokens)
