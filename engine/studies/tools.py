@@ -74,7 +74,6 @@ class StudyTools:
         """A local model as the process has it; a served one of this run alone, under the run's budget."""
         if not name.startswith(SERVED):
             return load_writer(name, self.config.dtype)
-
         return ServerModel.named(name, concurrency=self.config.concurrency, budget=self.budget)
 
     def allow(self, left: Limit) -> None:
@@ -114,7 +113,7 @@ class Study:
     what revises it) share a unit. `needs` (names in `example.NEEDS`) an example must bring or it is left out, and
     counted. `uses` says for each further need what is switched off where it is absent. `run` does one unit and raises
     what the engine raises; `results` turns all rows of a run into tables and figures without any model; `cost` is the
-    most that one unit takes. `writes` says of a unit whether it asks the writer for text.
+    most that one unit takes. `writes` says of a unit whether it asks the writer for text; by default each does.
     """
 
     name: str
@@ -126,4 +125,4 @@ class Study:
     cost: Callable[[StudyTools, Unit, Example], Estimate]
     needs: tuple[str, ...] = ()
     uses: Mapping[str, str] = field(default_factory=dict)
-    writes: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: False
+    writes: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: True

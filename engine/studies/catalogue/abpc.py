@@ -187,5 +187,4 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("passages",),
-    writes=lambda config, unit, example: True,
 )

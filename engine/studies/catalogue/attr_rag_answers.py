@@ -217,5 +217,4 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("a corpus", "a reference answer"),
-    writes=lambda config, unit, example: True,
 )

@@ -294,5 +294,4 @@ STUDY = Study(
     cost=cost,
     needs=("passages",),
     uses={"relevance labels": "RFCP, distractor share and the flags from labels", "short answers": "STR-EM"},
-    writes=lambda config, unit, example: True,
 )

@@ -226,5 +226,4 @@ STUDY = Study(
         "gold passages": "gold found before and after T",
         "a domain": "accuracy by domain (Fig. 7)",
     },
-    writes=lambda config, unit, example: True,
 )
