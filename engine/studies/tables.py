@@ -31,8 +31,6 @@ def rounded(cell: Cell) -> str:
     ('0.500 [0.250, 0.750]', '-', '1,234.5', '<0.001')
     """
     if isinstance(cell, Measure):
-        if cell.value is None:
-            return "-"
         interval = "" if cell.low is None or cell.high is None else f" [{rounded(cell.low)}, {rounded(cell.high)}]"
         return f"{rounded(cell.value)}{interval}"
     if cell is None:

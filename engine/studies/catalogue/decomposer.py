@@ -72,15 +72,8 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         unit="answers",
         shows="ARE, Fig. 4 (one decomposer per row)",
     )
-    bars = figure(
-        "bars",
-        "fig_4",
-        "Decomposition against gold",
-        "measure",
-        "share (0 to 1)",
-        (line(name, own) for name, own in found.items()),
-        "ARE, Fig. 4",
-    )
+    axes, lines = ("measure", "share (0 to 1)"), (line(name, own) for name, own in found.items())
+    bars = figure("bars", "fig_4", "Decomposition against gold", *axes, lines, "ARE, Fig. 4")
     return Results(tables=(measures,), figures=(bars,))
 
 
