@@ -285,7 +285,7 @@ def selecting(
     chosen = steps.run(
         "selection",
         lambda: select(written.alphas, written.floors, settings),
-        lambda s: {"kept": len(s.chosen), "sets": len(written.alphas)},
+        lambda s: {"kept": len(s.chosen), "sets": len(sources)},
     )
     run = replace(_with_selection(run, chosen, lookup, settings.max_gap), steps=steps.done)
     yield run

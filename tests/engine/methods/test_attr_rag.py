@@ -162,6 +162,7 @@ def test_attr_rag_keeps_what_changes_the_answer_and_writes_again():
     assert result.answer.text == "beta says beta. delta says delta."
     assert result.regeneration.full.text == result.answer.text
     assert [step.name for step in result.steps] == ["occlusion by regeneration", "selection", "final answer"]
+    assert result.steps[1].counts == {"kept": 2, "sets": 4}
     assert result.regeneration.written + 1 == answers_needed(4)
     assert type(result).from_dict(result.to_dict()) == result
 
