@@ -59,8 +59,9 @@ class Baseline(Value, frozen=True):
 
 @dataclass
 class _Run:
-    """The inputs of every baseline, and its notes on the way; the judge of the tools asks, gates and edits."""
+    """The inputs of a baseline, and its notes on the way; the judge of the tools asks, gates and edits."""
 
+    name: str
     task: Task
     watch: Watch
     notes: list[str] = field(default_factory=list)
@@ -94,14 +95,13 @@ def run_baseline(name: str, task: Task, watch: Watch | None = None) -> Baseline:
         raise InputError(f"There is no baseline {name!r}. Choose from: {', '.join(NAMES)}.")
     if name not in offered(task.tools.judge):
         raise CannotDo(NEEDS_MODEL.format(name))
-    return METHODS[name](_Run(task, watch or Watch()))
+    return METHODS[name](_Run(name, task, watch or Watch()))
 
 
 def drqa(run: _Run) -> Baseline:
     """Retrieval alone: question and answer as one query."""
     query = f"{run.task.question} {plain(run.answer)}".strip()
-    found = run.best([query])
-    return _result(run, "drqa", [query], found, run.answer)
+    return _result(run, [query], run.best([query]), run.answer)
 
 
 def efec_style(run: _Run) -> Baseline:
@@ -111,10 +111,10 @@ def efec_style(run: _Run) -> Baseline:
     kept = list(dict.fromkeys(one.text for one in found if one is not None))
     revised_answer = _edited(run, run.answer, "\n".join(kept)) if kept else run.answer
     run.notes.append("EFEC's trained T5 editor is not included; the chosen model edits instead.")
-    return _result(run, "efec-style", queries, found, revised_answer)
+    return _result(run, queries, found, revised_answer)
 
 
-def _research_and_revise(run: _Run, name: str, kind: Kind) -> Baseline:
+def _research_and_revise(run: _Run, kind: Kind) -> Baseline:
     """For each question: evidence, gate (does it disagree with the answer so far), edit; then the same by clause.
 
     RARR (Gao et al. 2023) asks questions that check the answer, CCVER (Chen et al. 2024) yes/no questions.
@@ -124,8 +124,8 @@ def _research_and_revise(run: _Run, name: str, kind: Kind) -> Baseline:
     clauses = enumerate(run.found.clauses)
     by_clause = [(query, number) for number, clause in clauses for query in _questions(run, kind, clause.text)]
     beside = run.best([query for query, _ in by_clause])
-    aggregated = _aggregated(run, _revised(run, name, beside), beside, [number for _, number in by_clause])
-    return _result(run, name, queries, found, _revised(run, name, found), aggregated)
+    aggregated = _aggregated(run, _revised(run, beside), beside, [number for _, number in by_clause])
+    return _result(run, queries, found, _revised(run, found), aggregated)
 
 
 def _questions(run: _Run, kind: Kind, text: str) -> tuple[str, ...]:
@@ -137,11 +137,11 @@ def _questions(run: _Run, kind: Kind, text: str) -> tuple[str, ...]:
     return queries
 
 
-def _revised(run: _Run, name: str, found: Sequence[Evidence | None]) -> str:
+def _revised(run: _Run, found: Sequence[Evidence | None]) -> str:
     """The answer after a gate and an edit for each evidence."""
     text = run.answer
     for done, one in enumerate(found):
-        run.watch.step(name, done, len(found))
+        run.watch.step(run.name, done, len(found))
         if one is not None:
             ruling, _ = ask_verdict(text, one.text, text, run.writer, run.watch, demonstrations=run.shown)
             text = _edited(run, text, one.text) if ruling.verdict == "editing_required" else text
@@ -154,12 +154,7 @@ def _edited(run: _Run, text: str, evidence: str) -> str:
 
 
 def _result(
-    run: _Run,
-    name: str,
-    queries: Sequence[str],
-    found: Sequence[Evidence | None],
-    revised_answer: str,
-    aggregated: Measures | None = None,
+    run: _Run, queries: Sequence[str], found: Sequence[Evidence | None], text: str, aggregated: Measures | None = None
 ) -> Baseline:
     """The run with the unpaired measures of the revised answer and of the answer as it was."""
     unique, verifier = {one.text: one for one in found if one is not None}, run.task.reader
@@ -172,11 +167,11 @@ def _result(
         return measured(recall, precision, run.answer, text, verifier.name, len(run.found.clauses))
 
     return Baseline(
-        name=name,
+        name=run.name,
         queries=tuple(queries),
         evidence=tuple(unique.values()),
-        revised=revised_answer,
-        measures=unpaired(revised_answer, decompose(revised_answer)),
+        revised=text,
+        measures=unpaired(text, decompose(text)),
         aggregated=aggregated,
         before=unpaired(run.answer, run.found),
         notes=tuple(run.notes),
@@ -200,8 +195,8 @@ def _aggregated(
 
 METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
     "drqa": drqa,
-    "rarr": lambda run: _research_and_revise(run, "rarr", "check_questions"),
-    "ccver": lambda run: _research_and_revise(run, "ccver", "yes_no_questions"),
+    "rarr": lambda run: _research_and_revise(run, "check_questions"),
+    "ccver": lambda run: _research_and_revise(run, "yes_no_questions"),
     "efec-style": efec_style,
 }
 NAMES = tuple(METHODS)
