@@ -211,10 +211,8 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
         return "the sentence has the new words next to the same words as the fact"
     told = full(fact, change, f"{evidence.title}\n{sentence}")
-    if left and (change.kind not in COUNTED or not told or left & others.nowhere):
+    if change.kind not in COUNTED or (left and (not told or left & others.nowhere)):
         return ""  # a name that other passages have may be left out where the sentence has so much else
-    if change.kind not in COUNTED:
-        return ""
     if miscopied(fact, change, others):
         return "no passage has the number; the sentence has its digits in another order"
     if told or (anchor.worth >= NEARLY and better):

@@ -99,9 +99,8 @@ def _number_changes(mine: Quantity, rivals: Sequence[Quantity]) -> Iterator[Repl
                 yield Replacement(mine.comparison_start, mine.comparison_end, "", "comparison", weight - 0.1)
             elif turned:
                 yield Replacement(mine.comparison_start, mine.comparison_end, turned, "comparison", weight)
-            yield Replacement(mine.start, mine.end, new, "number", weight - 0.35)
-        else:
-            yield Replacement(mine.start, mine.end, new, "number", weight)
+            weight -= 0.35
+        yield Replacement(mine.start, mine.end, new, "number", weight)
 
 
 def _dates(claim: str, evidence: str) -> Iterator[Replacement]:

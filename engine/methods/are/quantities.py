@@ -7,6 +7,7 @@ paper's method. Left out: fractions ("a third" reads as 3) and units of measure.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
         r"almost",
     ),
 )
+_HOLDS = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 _IN_TIME = frozenset(("after", "before", "prior to", "by", "since", "until", "no earlier than"))
 _TURNED = {
     "more than": "less than", "less than": "more than", "fewer than": "more than", "greater than": "less than",
@@ -143,15 +145,10 @@ def holds(mine: Quantity, other: Quantity) -> bool:
     >>> [holds(q, quantities("8,157 tests")[0]) for q in quantities("less than 8,000 or over 8,000")]
     [False, True]
     """
-    if mine.comparison == ">":
-        return other.value > mine.value or (other.value == mine.value and other.comparison == ">")
-    if mine.comparison == "<":
-        return other.value < mine.value or (other.value == mine.value and other.comparison == "<")
-    if mine.comparison in (">=", "<="):
-        bound = other.comparison == mine.comparison  # two limits of one kind agree where they are the same limit
-        over = other.value >= mine.value if mine.comparison == ">=" else other.value <= mine.value
-        return math.isclose(mine.value, other.value, rel_tol=1e-4) if bound else over
-    return math.isclose(mine.value, other.value, rel_tol=1e-4)
+    same = mine.comparison == other.comparison
+    if not mine.comparison or (same and "=" in mine.comparison):  # two limits of one kind: they are the same limit
+        return math.isclose(mine.value, other.value, rel_tol=1e-4)
+    return _HOLDS[mine.comparison](other.value, mine.value) or (same and mine.value == other.value)
 
 
 def flipped(mine: Quantity, other: Quantity) -> str:
