@@ -9,7 +9,7 @@ The paper leaves numbering, floors, cap and order open: docs/methods/attr-rag.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count, islice, pairwise
+from itertools import count, islice, pairwise, takewhile
 
 import numpy as np
 from msgspec.structs import replace
@@ -116,12 +116,8 @@ def chain(values: Sequence[float], threshold: float) -> frozenset[int]:
     [0, 2, 3]
     """
     order = _descending(values)
-    reached = order[:1]
-    for above, below in pairwise(order):
-        if values[above] - values[below] > threshold + _ROUNDING:
-            break
-        reached.append(below)
-    return frozenset(reached)
+    steps = takewhile(lambda step: values[step[0]] - values[step[1]] <= threshold + _ROUNDING, pairwise(order))
+    return frozenset(order[:1]).union(below for _, below in steps)
 
 
 def neighbour(values: Sequence[float], threshold: float) -> frozenset[int]:
@@ -130,9 +126,8 @@ def neighbour(values: Sequence[float], threshold: float) -> frozenset[int]:
     >>> sorted(neighbour([0.50, 0.10, 0.46, 0.12], 0.05))
     [0, 3]
     """
-    order = _descending(values)
-    pairs = pairwise(order)
-    return frozenset(a for a, b in pairs if values[a] - values[b] <= threshold + _ROUNDING)
+    steps = pairwise(_descending(values))
+    return frozenset(above for above, below in steps if values[above] - values[below] <= threshold + _ROUNDING)
 
 
 EXPANSIONS = {"chain": chain, "neighbour": neighbour}
