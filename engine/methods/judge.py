@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from engine.core.progress import Watch
 from engine.core.statistics import binomial_test, interval_or_none, mean_or_none
@@ -23,6 +23,8 @@ from engine.prompts import ask, fill
 
 Vote = Literal["x", "y", "tie"]
 Winner = Literal["x", "y", "tie", "disagreed", "unparsed"]
+Said = TypeVar("Said", bound=Winner | None)
+VOTES = {"x": 1.0, "tie": 0.0, "y": -1.0}  # what a winner counts in a mean
 Level = Literal["none", "superficial", "partial", "full"]
 MEANING = {
     "relevance": "it keeps to the question and to the subject of the reference.",
@@ -199,9 +201,9 @@ def parse_criteria(reply: str) -> dict[str, int | None]:
     return {name: scores.pop() if len(scores) == 1 else None for name, scores in found.items()}
 
 
-def swapped(vote: Vote | None) -> Vote | None:
-    """A vote of the second order in the names of the first."""
-    names: Mapping[Vote | None, Vote | None] = {"x": "y", "y": "x"}
+def swapped(vote: Said) -> Said:
+    """A vote or winner of the second order in the names of the first."""
+    names: Mapping[Said, Said] = {"x": "y", "y": "x"}  # type: ignore[dict-item]
     return names.get(vote, vote)
 
 
@@ -217,7 +219,7 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
     judged = list(judgements)
     winners = [j if isinstance(j, str) else j.winner for j in judged]
     counts = {name: winners.count(name) for name in get_args(Winner)}
-    values = [{"x": 1.0, "tie": 0.0, "y": -1.0}[w] for w in winners if w in ("x", "y", "tie")]
+    values = [VOTES[winner] for winner in winners if winner in VOTES]
     decided = counts["x"] + counts["y"]
     interval = interval_or_none(values)
     return Tally(

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from engine.core.errors import InputError
 from engine.core.settings import SecondPass as Rules
 from engine.core.statistics import rank_correlation, rank_correlation_interval
+from engine.methods.judge import VOTES
 from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
 from engine.methods.refinement.values import WITH_ANSWER, OverlapThreshold
 from engine.methods.signals import overlap_threshold
@@ -53,7 +54,6 @@ SCORES = (
     Score("citations", Column.of("citations (per answer)"), 0.0),
 )
 RUNS = "runs (question x seed)"  # what n counts where seeds are not averaged
-VOTES = {"x": 1.0, "tie": 0.0, "y": -1.0}
 
 
 def of_condition(rows: Sequence[Row], name: str) -> list[Row]:

@@ -20,7 +20,7 @@ from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Case, Stamp
-from engine.methods.judge import PairJudgement, Winner, first_share, judge_pair, judge_warning, tally
+from engine.methods.judge import VOTES, PairJudgement, Winner, first_share, judge_pair, judge_warning, swapped, tally
 from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import report_scores
 from engine.methods.refinement.conditions import VARIANTS, chosen
@@ -34,7 +34,6 @@ from engine.studies.refinement_tables import (
     CHANCE,
     RULES,
     RUNS,
-    VOTES,
     Fires,
     advice_tables,
     cost_table,
@@ -106,9 +105,7 @@ def _stands_for(row: Row, name: str, marks: Fires, trigger: str) -> str | None:
 def _winner(row: Row, first: str, second: str) -> Winner | None:
     """The stored winner of a pair, in whichever order it was judged."""
     judged: dict[str, Winner] = row.values.get("judged", {})
-    turned: dict[Winner, Winner] = {"x": "y", "y": "x"}
-    reverse = judged.get(f"{second}-{first}")
-    return judged.get(f"{first}-{second}") or (turned.get(reverse, reverse) if reverse else None)
+    return judged.get(f"{first}-{second}") or swapped(judged.get(f"{second}-{first}"))
 
 
 def votes(rows: Sequence[Row], winners: Winners) -> Measure:
