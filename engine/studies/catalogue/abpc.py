@@ -50,8 +50,7 @@ def of_ranking(rows: Sequence[Row], name: str, field: str = "abpc") -> list[Row]
     return [replace(row, values={field: row.values.get(field, {}).get(name)}) for row in rows]
 
 
-def _by_method(rows: Sequence[Row], names: Sequence[str]) -> tuple[StudyTable, Figure]:
-    values = {name: by_question(of_ranking(rows, name), "abpc", None) for name in names}
+def _by_method(rows: Sequence[Row], values: Mapping[str, Mapping[str, float]]) -> tuple[StudyTable, Figure]:
     means = {name: measured(own) for name, own in values.items()}
 
     def line_of(name: str, own: Mapping[str, float]) -> tuple[Cell, ...]:
@@ -73,10 +72,9 @@ def _by_method(rows: Sequence[Row], names: Sequence[str]) -> tuple[StudyTable, F
     return rankings, bars
 
 
-def _differences(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    asked = [(name, "random") for name in names if name != "random"]
-    asked += [(name, BASE) for name in names if name not in ("random", BASE)]
-    values = {name: by_question(of_ranking(rows, name), "abpc", None) for name in names}
+def _differences(rows: Sequence[Row], values: Mapping[str, Mapping[str, float]]) -> StudyTable:
+    asked = [(name, "random") for name in values if name != "random"]
+    asked += [(name, BASE) for name in values if name not in ("random", BASE)]
     found = corrected([pair(f"{first} - {second}", values[first], values[second]) for first, second in asked])
     return table(
         "differences",
@@ -171,9 +169,10 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     """ABPC by method with intervals, paired differences, curves, diagnostics; of the rankings that the rows have."""
     there = {name for row in rows for name in row.values.get("abpc", {})}
     names = [name for name in (BASE, *extra(config), "occlusion", "random") if name in there]
-    rankings, bars = _by_method(rows, names)
+    values = {name: by_question(of_ranking(rows, name), "abpc", None) for name in names}
+    rankings, bars = _by_method(rows, values)
     return Results(
-        tables=(rankings, _differences(rows, names), _diagnostics(rows)),
+        tables=(rankings, _differences(rows, values), _diagnostics(rows)),
         figures=(bars, _points(rows, names), _curves(rows, names)),
     )
 
