@@ -92,11 +92,10 @@ class Together:
                 raise
             if call.answer is not None:
                 return []
-            others = [one for one in self._waiting if one is not call][: self._rows - 1]
-            batch = [call, *others]
-            self._waiting = [one for one in self._waiting if one not in batch]
+            self._waiting.remove(call)
+            others, self._waiting = self._waiting[: self._rows - 1], self._waiting[self._rows - 1 :]
             self._writing = True
-            return batch
+            return [call, *others]
 
     def _write(self, batch: list[_Call], watch: Watch | None) -> None:
         """Answer all of a batch, or put the others' calls back."""
