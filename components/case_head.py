@@ -1,5 +1,5 @@
 """The head of every page of a case: the question, in one line whether the answer stands, each part of it a link, and
-where that is in doubt, whether the documents answer the question."""
+whether the documents answer the question."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from components.html import banner, escape, plain, show, tag
 from components.pages import page_link
 from components.sentences import KINDS
 from components.settings_panel import chosen_settings
-from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict
-from engine.answer.in_documents import doubted, repeated, uncertain
+from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict, verdict_line
+from engine.answer.in_documents import doubted, likely_answered, repeated, unknown
 from engine.cases.review import Review
 from engine.core.text import counted
 from engine.core.values import Case
@@ -44,7 +44,7 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
             page_link(part.page, part.label, case=case.id, attribution_tab=part.tab)
     if said := repeated(case) or doubted(case, chosen_settings().retrieval):
         st.warning(said)
-    elif said := uncertain(case):
+    elif said := unknown(case):
         banner(said)
     return verdict
 
@@ -59,7 +59,7 @@ def head_parts(case: Case, verdict: CaseVerdict | None, review: Review) -> list[
 
 def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
     stopped = "" if verdict.finished else ". The check was stopped early"
-    parts = [Part(f"**{verdict.headline}{stopped}**", "inspect/facts")]
+    parts = [Part(f"**{verdict_line(case, verdict).removesuffix('.')}{stopped}**", "inspect/facts")]
     if verdict.undecided:
         parts.append(Part(f"{counted(verdict.undecided, 'edit')} undecided", "inspect/facts"))
     if verdict.overridden:
@@ -87,7 +87,7 @@ def _unchecked(case: Case) -> str:
         return "The writer says that the passages do not answer the question."
     if not case.answer.text.strip():
         return "The case has no answer to check."
-    return "Not checked yet."
+    return f"Not checked yet. {likely_answered(case)}".strip()
 
 
 def _reviewed(review: Review) -> str:

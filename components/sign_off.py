@@ -8,7 +8,7 @@ from components.answer import with_pills
 from components.blocks import draw
 from components.html import escape, note, plain, show, tag
 from components.reviewer import write_marks
-from engine.analyses.case_verdict import case_verdict, conclusions, open_items
+from engine.analyses.case_verdict import case_verdict, conclusions, open_items, verdict_line
 from engine.analyses.facts import record_of, tracked_text
 from engine.cases.review import Conclusion, Review, sign_off
 from engine.core.text import counted
@@ -30,7 +30,7 @@ def sign_off_dialog(case: Case, review: Review, author: str) -> None:
 def sign_off_view(case: Case, review: Review, author: str) -> None:
     """Show what is signed and take the conclusion."""
     verdict = case_verdict(case, review)
-    show(tag("p", tag("b", escape(verdict.headline if verdict else "The answer was not checked against its sources."))))
+    show(tag("p", tag("b", escape(verdict_line(case, verdict)))))
     record = record_of(case) if verdict else None
     edited = bool(verdict and verdict.accepted)
     st.subheader("Text that you sign" + (f", with {counted(verdict.accepted, 'edit')}" if verdict and edited else ""))

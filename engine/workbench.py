@@ -186,7 +186,12 @@ class Workbench:
         how = self.settings.retrieval
         for context in finding(case.question, collection, self.reranker, how, reranked=reranked, steps=steps):
             grow.context(context)
-        grow.change(answerable=answered_probability(case.question, context.passages, self.embedder))
+        grow.change(
+            answerable=answered_probability(case.question, context.passages, self.embedder),
+            unknown_words=()
+            if how.mode == "dense"
+            else bm25.unknown_words(case.question, collection.folder, collection.snapshot()),
+        )
         if method == "attr-rag":
             return self._attr_rag(grow, collection, watch)
         context = self._shortened(case.question, context, steps, model)

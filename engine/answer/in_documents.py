@@ -60,11 +60,22 @@ def repeated(case: Case) -> str:
     return "The answer only repeats the question. Ask again with the quoting reader or a larger model."
 
 
-def uncertain(case: Case) -> str:
-    """The remark that the documents may not answer the case's question; empty from an even chance on."""
+def likely_answered(case: Case) -> str:
+    """Whether the documents answer the case's question, in a sentence; empty if not asked, or for a refusal."""
+    if case.answerable is None or case.answer.refused:
+        return ""
+    how = "likely answer" if case.answerable >= EVEN else "may not answer"
+    return f"The documents {how} the question (probability {case.answerable:.2f})."
+
+
+def unknown(case: Case) -> str:
+    """The words of the question that no document has, where it is in doubt that the documents answer it; else empty."""
     if case.answerable is None or case.answerable >= EVEN:
         return ""
-    return f"The documents may not answer this question (probability {case.answerable:.2f})."
+    near = [f"No document has “{word}”; the nearest word is “{other}”." for word, other in case.unknown_words if other]
+    far = [f"“{word}”" for word, other in case.unknown_words if not other]
+    listed = " or ".join(filter(None, (", ".join(far[:-1]), *far[-1:])))
+    return " ".join([*near, *([f"No document has {listed}."] if far else [])])
 
 
 def doubted(case: Case, settings: Retrieval) -> str:
@@ -77,4 +88,5 @@ def doubted(case: Case, settings: Retrieval) -> str:
     refused = " Set *Refuse below this probability* to 0 to see what the writer would say." if asked else ""
     closest = refused if case.answer.refused else " The answer uses the closest passages."
     place = f" of “{case.corpus}”" if case.corpus else ""
-    return f"The documents{place} do not seem to answer this question ({said}).{closest}"
+    said = f"The documents{place} do not seem to answer this question ({said}).{closest}"
+    return f"{said} {unknown(case)}".strip()

@@ -6,7 +6,7 @@ from typing import TextIO
 
 import click
 
-from engine.answer.in_documents import doubted, repeated, uncertain
+from engine.answer.in_documents import doubted, likely_answered, repeated, unknown
 from engine.commands.shared import (
     Record,
     corpus_option,
@@ -39,7 +39,7 @@ def ask(question: str, corpus: str, method: str, as_json: bool, model: str, benc
     if as_json:
         emit(case.to_dict())
     else:
-        click.echo(_readable(case, repeated(case) or doubted(case, bench.settings.retrieval) or uncertain(case)))
+        click.echo(_readable(case, repeated(case) or doubted(case, bench.settings.retrieval) or unknown(case)))
 
 
 def _readable(case: Case, doubt: str) -> str:
@@ -50,12 +50,14 @@ def _readable(case: Case, doubt: str) -> str:
         for number, passage in enumerate(case.passages, start=1)
         if number in cited
     ]
+    said = likely_answered(case)
     lines = [
         *([doubt, ""] if doubt else []),
         case.answer.text,
         "",
         *sources,
         "",
+        *([said] if said else []),
         f"Written by {case.stamp.model}. Case {case.id}.",
     ]
     return "".join(c for c in "\n".join(lines) if c.isprintable() or c == "\n")

@@ -342,7 +342,8 @@ class Case(Value, frozen=True):
     """One question, one frozen set of passages, one answer, and every analysis of it.
 
     `answerable` is the probability that what was found answers the question (answer/in_documents.py), in [0, 1]; None
-    where it was not asked. `parent` is the case that this one is a new version of.
+    where it was not asked. `unknown_words` are words of the question that no document of the corpus has, each with the
+    nearest word of one, or "". `parent` is the case that this one is a new version of.
     """
 
     id: str
@@ -362,6 +363,7 @@ class Case(Value, frozen=True):
     options: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     answerable: float | None = None
+    unknown_words: tuple[tuple[str, str], ...] = ()
     parent: str | None = None
     schema: int = 1
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import msgspec
 
 from engine.analyses.attribution import attribution_blocks, attribution_of
-from engine.analyses.case_verdict import SentenceVerdict, case_verdict, in_words, open_items
+from engine.analyses.case_verdict import SentenceVerdict, case_verdict, in_words, open_items, verdict_line
 from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs
 from engine.analyses.imported import KIND as LABELS
 from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.registry import find
 from engine.answer.citations import without_markers
-from engine.answer.in_documents import uncertain
+from engine.answer.in_documents import unknown
 from engine.answer.quoting_reader import whole_id
 from engine.cases.blocks import (
     Block,
@@ -310,9 +310,8 @@ TRACKED = "Struck through: taken out. Underlined: put in. Undecided edits are pr
 def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple[Block, ...]:
     """The summary; `content` and `head` are the hashes that tell this case and its history from any other."""
     verdict = case_verdict(case, review)
-    said = verdict.headline if verdict else "The answer was not checked against its sources."
-    blocks: list[Block] = [Text((TextRun(said, "strong"),), "answer")]
-    if doubt := uncertain(case):
+    blocks: list[Block] = [Text((TextRun(verdict_line(case, verdict), "strong"),), "answer")]
+    if doubt := unknown(case):
         blocks.append(Notice(doubt))
     signed = _signed(case, review, content, head)
     if verdict is None:

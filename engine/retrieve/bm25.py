@@ -10,6 +10,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from engine.core.files import let_go
-from engine.core.text import stemmer
+from engine.core.text import content_words, stemmer, words as word_spans
 from engine.corpus.collection import embedding_text
 from engine.corpus.store import Snapshot, generation_folder
 from engine.models.protocols import Floats
@@ -32,10 +33,13 @@ _HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False, "token_patter
 _K1, _B = 1.5, 0.75
 _ROUNDING = 1e-4  # of sums of what words add
 _LOOKED_UP = 4  # texts of a word that are added up in the time in which a text is looked up
+_CLOSE = 0.82  # share of letters in which the stems of a mistyped word and of the one meant agree
+_MOST_UNKNOWN = 5  # words of a question that are looked for
 _MOST = "most.npy"  # the most that each word adds to a text
 _WORDS = "words.txt"  # what a word was when the index was made
 _PARTS = (("indices", np.int32), ("data", np.float32))
 _COUNT = np.dtype([("text", "<i4"), ("word", "<i4"), ("times", "<i4")])
+_NO_SPACES = "\u0e00"  # the first letter of Thai, after which come the scripts of East Asia
 _AT_ONCE = 20_000  # texts read at a time
 _KEPT_FROM = 5_000  # passages from which an index is worth keeping on the disk
 
@@ -144,6 +148,24 @@ class Postings:
         if len(rows) < count:
             rows = np.union1d(rows, np.arange(min(count, self.size)))
         return rows[best_rows(self._sums(asked, rows), count)]
+
+    def has(self, word: str) -> bool:
+        """Whether some text has each part of a word; a stop word counts as there."""
+        return all(token in self._words for token in _tokens([word])[0])
+
+    def nearest(self, word: str) -> tuple[str, int] | None:
+        """The word, as its stem, that is spelled most like this one, and the first text with it; None if none is close.
+
+        Only words of letters are compared (another number is another thing), with those of the same first letter,
+        which is seldom mistyped: a vocabulary of a million takes a tenth of a second.
+        """
+        stem = "".join(_tokens([word])[0])
+        if not word.isalpha() or not stem:
+            return None
+        alike = [w for w in self._words if abs(len(w) - len(stem)) <= 2 and w[:1] == stem[0] and w.isalpha()]
+        if not (found := get_close_matches(stem, alike, 1, _CLOSE)):
+            return None
+        return found[0], int(self._part(self._words[found[0]])[0][0])
 
     def _asked(self, question: str) -> list[int]:
         """The numbers of the question's words that some text has, each as often as it is asked."""
@@ -260,3 +282,24 @@ def _mapped(folder: Path, snapshot: Snapshot) -> Postings:
         shutil.rmtree(draft, ignore_errors=True)
         return Postings.of([embedding_text(p) for p in snapshot.passages])
     return Postings.load(place)
+
+
+def unknown_words(question: str, folder: Path, snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
+    """The first content words of a question that no document has, each with the nearest word that one has, or "".
+
+    Scripts without spaces between words are left out: their words are not told apart here.
+    """
+    index = index_of(folder, snapshot)
+    asked = dict.fromkeys(question[start:end] for start, end in word_spans(question))
+    unknown = [w for w in asked if content_words(w) and max(w) < _NO_SPACES and not index.has(w)]
+    return tuple((word, _nearest(word, index, snapshot)) for word in unknown[:_MOST_UNKNOWN])
+
+
+def _nearest(word: str, index: Postings, snapshot: Snapshot) -> str:
+    """The nearest word as a document writes it; "" where only its stem is near."""
+    if (near := index.nearest(word)) is None:
+        return ""
+    stem, row = near
+    text = embedding_text(snapshot.passages[row])
+    forms = [w.lower() for start, end in word_spans(text) if _tokens([w := text[start:end]]) == [[stem]]]
+    return next(iter(get_close_matches(word.lower(), forms, 1)), "")

@@ -12,7 +12,7 @@ import components.cache
 from components.checked_answer import drafts
 from components.evidence import evidence_data
 from components.sentences import sentences_data
-from engine.analyses.case_verdict import case_verdict
+from engine.analyses.case_verdict import case_verdict, verdict_line
 from engine.answer.quoting_reader import read
 from engine.cases.review import MarkDraft, review_of
 from engine.core.settings import Reader
@@ -77,7 +77,7 @@ def test_a_pasted_answer_is_audited_sentence_by_sentence(app):
     assert [p.text for p in case.passages] == SOURCES.split("\n---\n")
     verdict = case_verdict(case, review_of(()))
     assert [s.stand for s in verdict.sentences][:2] == ["borne out", "contradicted"]
-    assert f"**{verdict.headline}**" in [link.proto.label for link in app.get("page_link")]
+    assert f"**{verdict_line(case, verdict).removesuffix('.')}**" in [link.proto.label for link in app.get("page_link")]
     drawn = sentences_data(case, verdict)["sentences"]
     assert drawn[1]["facts"][0]["quote"]["words"] == "The pump was replaced in March 2021."
     assert [piece.get("number") for piece in drawn[0]["pieces"]] == [None, 1, None]

@@ -59,8 +59,21 @@ def test_every_page_of_a_case_says_where_the_documents_may_not_answer():
     store().save(replace(case, id="weak", answerable=0.1))
     app = page("inspect/facts", "even")
     assert not app.warning
-    assert any("may not answer this question (probability 0.30)" in element.proto.body for element in app.get("html"))
+    assert ". The documents may not answer the question (probability 0.30)**" in next(iter(links(app)))
     assert "do not seem to answer" in page("inspect/facts", "weak").warning[0].value
+
+
+def test_the_head_names_words_of_the_question_that_no_document_has():
+    components.cache.workbench.clear()
+    case = replace(checked(), id="typo", answerable=0.3, unknown_words=(("orgin", "origin"), ("Musk", "")))
+    store().save(replace(case, analyses=()))
+    app = page("review/cases", "typo")
+    told = "No document has “orgin”; the nearest word is “origin”. No document has “Musk”."
+    html = [element.proto.body for element in app.get("html")]
+    assert any(told in body for body in html)
+    assert any("Not checked yet. The documents may not answer the question (probability 0.30)." in b for b in html)
+    store().save(replace(case, answerable=0.9))
+    assert not any("No document has" in element.proto.body for element in page("review/cases", "typo").get("html"))
 
 
 def test_the_link_of_use_and_support_opens_its_tab():

@@ -5,7 +5,16 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from engine.answer.in_documents import MIDDLE, SLOPE, answered_probability, doubted, probability, repeated, uncertain
+from engine.answer.in_documents import (
+    MIDDLE,
+    SLOPE,
+    answered_probability,
+    doubted,
+    likely_answered,
+    probability,
+    repeated,
+    unknown,
+)
 from engine.answer.sentence_scores import Candidate, score_sentences
 from engine.core.settings import Retrieval
 from engine.core.values import Answer, Case, Passage, Stamp
@@ -49,12 +58,36 @@ def test_only_a_doubt_under_the_setting_is_said(answerable, warned):
     assert ("of “bridges” do not" in doubted(replace(case, corpus="bridges"), Retrieval())) == warned
 
 
-@pytest.mark.parametrize(("answerable", "told"), [(None, False), (0.05, True), (0.49, True), (0.5, False)])
-def test_less_than_an_even_chance_is_told(answerable, told):
+@pytest.mark.parametrize(
+    ("answerable", "told"),
+    [
+        (None, ""),
+        (0.49, "The documents may not answer the question (probability 0.49)."),
+        (0.5, "The documents likely answer the question (probability 0.50)."),
+    ],
+)
+def test_the_probability_is_told_in_a_sentence_except_of_a_refusal(answerable, told):
     case = Case(
         id="c", question="Who?", passages=(), answer=Answer(text="x"), stamp=Stamp(model="m"), answerable=answerable
     )
-    assert ("(probability 0." in uncertain(case)) == told
+    assert likely_answered(case) == told
+    assert likely_answered(replace(case, answer=Answer(text="x", refused=True))) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), ""),
+        ((("orgin", "origin"),), "No document has “orgin”; the nearest word is “origin”."),
+        ((("a", ""), ("b", ""), ("c", "")), "No document has “a”, “b” or “c”."),
+    ],
+)
+def test_a_doubt_names_the_words_that_no_document_has(words, told):
+    answer, stamp = Answer(text="x"), Stamp(model="m")
+    case = Case(id="c", question="Who?", passages=(), answer=answer, stamp=stamp, answerable=0.05, unknown_words=words)
+    assert unknown(case) == told
+    assert doubted(case, Retrieval()).endswith(f" The answer uses the closest passages. {told}".rstrip())
+    assert unknown(replace(case, answerable=0.6)) == unknown(replace(case, answerable=None)) == ""
 
 
 @pytest.mark.parametrize(

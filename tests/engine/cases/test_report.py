@@ -291,5 +291,5 @@ def test_every_kind_of_block_has_a_template():
 def test_the_first_page_doubts_an_answer_that_the_passages_may_not_give(answerable, doubts):
     text = markdown_report(msgspec.structs.replace(full_case(), answerable=answerable))
     summary, _, rest = text.partition("## Appendix")
-    assert summary.count("may not answer this question (probability 0.30)") == doubts
+    assert summary.count("may not answer the question (probability 0.30)") == doubts
     assert ("Probability that the passages answer" in rest) == (answerable is not None)

@@ -43,6 +43,18 @@ def test_an_unknown_setting_is_a_wrong_call():
     assert "retrieval.k" in result.stderr
 
 
+def test_ask_says_whether_the_documents_answer_and_names_the_words_that_none_has(tmp_path):
+    path = tmp_path / "bridge.md"
+    path.write_text("Hanna Lind built the stone bridge over the Alm in 1874.")
+    run("ingest", str(path), "--corpus", "bridges")
+    asked = ("--corpus", "bridges", "--model", "reader")
+    assert (
+        "The documents likely answer the question (probability 0." in run("ask", "Who built the bridge?", *asked).stdout
+    )
+    said = run("ask", "Who paid the bridgge toll?", *asked).stdout
+    assert "No document has “bridgge”; the nearest word is “bridge”. No document has “paid” or “toll”." in said
+
+
 def test_audit_with_json_says_how_far_each_sentence_is_borne_out():
     record = {"id": "a", "question": "Does iron rust?", "passages": ["Iron rusts in the rain."]}
     record["answer"] = "Iron rusts in the rain [1]. The bank opened in 1920."

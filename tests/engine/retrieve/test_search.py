@@ -17,7 +17,7 @@ from engine.corpus.chunking import passages
 from engine.corpus.collection import Collection
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
-from engine.retrieve.bm25 import Postings
+from engine.retrieve.bm25 import Postings, unknown_words
 from engine.retrieve.search import rerank, rerank_hits, search, search_many
 
 TEXTS = [
@@ -68,6 +68,26 @@ def test_bm25_tells_numbers_and_words_of_one_letter_apart(question, best):
     ]
     scores = Postings.of(texts).scores(question)
     assert int(scores.argmax()) == best
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown"),
+    [
+        ("What is the orgin of rust?", [("orgin", "origin")]),
+        ("What is the origin of the rusting?", []),
+        ("Which Musk made 2.5 l of GPT-4 with elongations?", [("Musk", ""), ("2.5", ""), ("l", ""), ("GPT-4", "")]),
+        ("Elon's mask?", [("Elon's", ""), ("mask", "")]),
+        ("锈的起源是什么?", []),
+        ("one two three four five six seven", [(w, "") for w in ["one", "two", "three", "four", "five"]]),
+    ],
+)
+def test_words_that_no_document_has_come_with_the_nearest_one(
+    collection: Collection, tmp_path: Path, question: str, unknown: list[tuple[str, str]]
+) -> None:
+    path = tmp_path / "more.md"
+    path.write_text("# Rust\n\nIts origin, made by elongation of what it is made of.")
+    collection.ingest([path])
+    assert list(unknown_words(question, collection.folder, collection.snapshot())) == unknown
 
 
 def test_hybrid_is_cosine_plus_a_fifth_of_relative_bm25(collection: Collection) -> None:
