@@ -60,8 +60,8 @@ def head_parts(case: Case, verdict: CaseVerdict | None, review: Review) -> list[
 def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
     stopped = "" if verdict.finished else ". The check was stopped early"
     parts = [Part(f"**{verdict_line(case, verdict).removesuffix('.')}{stopped}**", "inspect/facts")]
-    if verdict.undecided:
-        parts.append(Part(f"{counted(verdict.undecided, 'edit')} undecided", "inspect/facts"))
+    if verdict.open_edits:
+        parts.append(Part(verdict.open_edits, "inspect/facts"))
     if verdict.overridden:
         parts.append(Part(f"{counted(verdict.overridden, 'verdict')} by a reviewer", "inspect/facts"))
     if verdict.citations:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from components.html import visible
+from components.settings_panel import chosen_settings
 from components.style import component, listen
 from engine.analyses.case_verdict import source_sentence
+from engine.answer.in_documents import doubted
 from engine.answer.quoting_reader import whole_id
 from engine.cases.blocks import cut, marked_runs
 from engine.core.values import Answer, Case, Passage
@@ -34,11 +36,24 @@ def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
     scales = score_scales(case)
     return {
         "answer": answer_pieces(case.answer, case.passages),
-        "answer_title": "Answer" if case.answer.finished else "Answer, so far",
+        "answer_title": answer_title(case),
         "refused": case.answer.refused,
         "passages": [_passage(case, number, scales, lengths) for number in cited_first(case)],
         "passages_title": f"Passages given to the writer ({len(case.passages)})",
     }
+
+
+def answer_title(case: Case) -> str:
+    """The heading of the answer; one that the documents do not seem to give is not called an answer."""
+    if not case.answer.finished:
+        return "Answer, so far"
+    if case.answer.refused or not doubted(case, chosen_settings().retrieval):
+        return "Answer"
+    return (
+        "Closest sentences, probably not an answer"
+        if case.answer.quotes
+        else "The writer's text, probably not an answer"
+    )
 
 
 def score_scales(case: Case) -> dict[str, dict[str, float]]:

@@ -16,6 +16,7 @@ from engine.analyses.facts import source_of
 from engine.cases.blocks import cut_at_citations
 from engine.cases.places import numbered
 from engine.cases.review import Mark
+from engine.core.values import own_title
 from engine.methods.are.guards import COPIED
 from engine.methods.are.shared_words import shared_words
 from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Ruling
@@ -94,7 +95,7 @@ def _sure(record: FactRecord) -> str:
     """The probability of the verdict that a fact ends with, "" where its verifier gives none."""
     ruling = record.ruling
     value = ruling.scores.get(ruling.verdict) if ruling else None
-    return "" if value is None else f"p {value:.2f}"
+    return "" if value is None else f"probability {value:.2f}"
 
 
 def _said(mark: Mark | None) -> list[str]:
@@ -181,9 +182,10 @@ def _seen(
     one: Evidence, fact: str, window: tuple[int, int] | None, notes: Sequence[str], decided: bool
 ) -> dict[str, Any]:
     place = f"passage {one.number}" if one.number else "corpus"
+    parts = (place, own_title(one.number, one.title or one.document), f"similarity {one.score:.2f}")
     return {
         "number": one.number,
-        "head": visible(f"{place} · {one.title or one.document} · similarity {one.score:.2f}"),
+        "head": visible(" · ".join(filter(None, parts))),
         "pieces": _pieces(one.text, shared_words(fact, one.text), window or (0, 0)),
         "notes": list(notes),
         "decided": decided,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from components import state
-from components.evidence import answer_pieces
+from components.evidence import answer_pieces, answer_title
 from components.html import text_after, text_before, visible
 from components.style import component, listen
 from engine.analyses.case_verdict import (
@@ -20,7 +20,7 @@ from engine.analyses.case_verdict import (
 from engine.analyses.occlusion import strongest
 from engine.answer.citations import annotate, style_of
 from engine.cases.review import Mark
-from engine.core.values import Answer, Case
+from engine.core.values import Answer, Case, own_title
 from engine.methods.are.guards import COPIED
 
 KINDS: dict[Stand, str] = {
@@ -61,6 +61,7 @@ def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
         drawn.append({**_sentence(case, number, sentence, position), "used": used})
         position = sentence.end
     return {
+        "title": answer_title(case),
         "sentences": drawn,
         "tail": visible(case.answer.text[position:]),
         "chosen": state.selected_sentence(len(drawn)) or first_in_doubt(verdict),
@@ -135,7 +136,7 @@ def _by(fact: FactVerdict) -> str:
         return visible(f"by {fact.by}")
     if fact.by == COPIED:
         return COPIED
-    return "" if fact.probability is None else f"p {fact.probability:.2f}"
+    return "" if fact.probability is None else f"probability {fact.probability:.2f}"
 
 
 def _fact(fact: FactVerdict) -> dict[str, Any]:
@@ -173,11 +174,11 @@ def _quote(quote: QuotedEvidence) -> dict[str, Any]:
     """The quoted sentence with some of what is around it, and where it is from."""
     before, after = quote.text[: quote.start], quote.text[quote.end :]
     place = f"Source {quote.number}" if quote.number else "Corpus"
-    title = "" if quote.title == f"passage {quote.number}" else f" · {quote.title}"
+    title = own_title(quote.number, quote.title)
     return {
         "before": visible(text_before(before, AROUND)),
         "words": visible(quote.words),
         "after": visible(text_after(after, AROUND)),
-        "source": visible(place + title),
+        "source": visible(f"{place} · {title}" if title else place),
         "number": quote.number,
     }

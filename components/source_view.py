@@ -13,7 +13,7 @@ from components.html import escape, note, plain, show, tag, text_after, text_bef
 from engine.analyses.case_verdict import CaseVerdict, closest_sentence, source_sentence
 from engine.core.errors import FileError, GroundworkError
 from engine.core.text import Span
-from engine.core.values import Case, Document, Passage
+from engine.core.values import Case, Document, Passage, own_title
 from engine.corpus.collection import Collection
 from engine.corpus.page_picture import PagePicture
 from engine.corpus.store import PDF, original_of
@@ -58,7 +58,8 @@ def _open(case: Case, passage: Passage, span: Span | None, number: int | None) -
     """Show the passage, numbered in the case or found in the corpus (None), with `span` of it marked."""
     found = _document(case, passage)
     page = _page(found[1], passage, span) if found else passage.page
-    place = f"{number or 'Corpus'} · {passage.label}{f', page {page}' if page else ''}"
+    named = (f"{number}" if number else "Corpus", passage.label)
+    place = f"{' · '.join(named if own_title(number, passage.label) else named[1:])}{f', page {page}' if page else ''}"
     show(tag("h3", escape(place), class_="gw-question"))
     if found is None:
         note(CHANGED if case.corpus else GIVEN)

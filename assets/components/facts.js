@@ -115,7 +115,9 @@ export default function (component) {
       for (const fact of facts) {
         const button = make("button", "fact");
         button.dataset.number = fact.number;
-        button.append(make("span", "said", fact.text), make("span", "chip " + fact.kind, fact.sure ? `${fact.word} · ${fact.sure}` : fact.word));
+        const chip = make("span", "chip " + fact.kind, fact.sure ? `${fact.word} · ${fact.sure}` : fact.word);
+        if (fact.sure.startsWith("probability")) chip.title = "The verifier's probability for its verdict; below 0.6 it is unsure";
+        button.append(make("span", "said", fact.text), chip);
         if (fact.own) button.append(make("span", "chip " + fact.own_kind, fact.own));
         button.onclick = () => choose(fact, false, true);
         box.append(button);

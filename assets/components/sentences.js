@@ -101,7 +101,7 @@ const card = (sentence, data, decide, pick) => {
   const box = make("section", "card " + sentence.kind);
   const head = make("div", "head");
   const by = make("span", "by", sentence.by);
-  if (sentence.by.startsWith("p ")) by.title = "The verifier's probability for its verdict on the worst fact";
+  if (sentence.by.startsWith("probability")) by.title = "The verifier's probability for its verdict on the worst fact; below 0.6 it is unsure";
   head.append(make("span", "number", "Sentence " + sentence.number), make("span", "word", sentence.word), by);
   box.append(head);
   for (const fact of sentence.facts) box.append(factBlock(fact, sentence.facts.length > 1, decide, pick));
@@ -190,7 +190,7 @@ export default function (component) {
     cards.append(box);
   });
   if (data.tail) answer.append(document.createTextNode(data.tail));
-  left.append(make("h3", "", "Answer"), answer, make("p", "hint", "Click a sentence, or use the arrow keys, to see its evidence. A number opens its source."));
+  left.append(make("h3", "", data.title), answer, make("p", "hint", "Click a sentence, or use the arrow keys, to see its evidence. A number opens its source."));
   right.append(make("h3", "", "Evidence by sentence"), cards);
   root.append(left, right);
   if (data.chosen) choose(data.chosen - 1, held, false);

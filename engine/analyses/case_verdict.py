@@ -154,6 +154,7 @@ class CaseVerdict(Value, frozen=True):
     text: str
     accepted: int = 0
     undecided: int = 0
+    signed_off: bool = False
     citations: int = 0
     citations_supported: int = 0
     citations_compared: int = 0
@@ -170,10 +171,10 @@ class CaseVerdict(Value, frozen=True):
         return len({fact.number for sentence in self.sentences for fact in sentence.facts if fact.mark})
 
     @property
-    def counts(self) -> dict[Stand, int]:
-        """How many sentences with a claim have each verdict, worst first, without those that none has."""
-        found = Counter(sentence.stand for sentence in self.sentences)
-        return {stand: found[stand] for stand in STANDS if found[stand] and stand != "no claim"}
+    def open_edits(self) -> str:
+        """The edits that nobody decided, in words; a sign-off settles them, since its text leaves them out."""
+        said = "left out of the signed text" if self.signed_off else "undecided"
+        return f"{counted(self.undecided, 'edit')} {said}" if self.undecided else ""
 
     @property
     def facts(self) -> dict[FactState, int]:
@@ -216,6 +217,7 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         text=revised(record.checked, edits, accepted_ids(decided)),
         accepted=taken["accepted"],
         undecided=taken["undecided"],
+        signed_off=review.status == "signed off",
         citations=len(cited),
         citations_supported=sum(cited.values()),
         citations_compared=len(compared),
@@ -233,8 +235,8 @@ def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
 def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
     """Open items before anyone relies on the text: undecided edits, claims without support."""
     found = [] if verdict.finished else ["The check was stopped early."]
-    if verdict.undecided:
-        found.append(f"{counted(verdict.undecided, 'edit')} not decided.")
+    if verdict.open_edits:
+        found.append(f"{verdict.open_edits}.")
     record = record_of(case)
     if record is None:
         return found

@@ -414,11 +414,20 @@ class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
         return tuple(_passage(ordinal, given) for ordinal, given in enumerate(self.passages))
 
 
+def own_title(number: int | None, title: str) -> str:
+    """The title of passage `number`; "" where it only counts the passage, as that of a pasted one does."""
+    return "" if number and title == _counted(number) else title
+
+
+def _counted(number: int) -> str:
+    return f"passage {number}"
+
+
 def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
     value = GivenPassage(text=given) if isinstance(given, str) else given
     if not value.text.strip():
         raise RecordError(f"Passage {ordinal + 1} is empty. Leave it out or add its text.")
-    document = f"passage {ordinal + 1}"
+    document = _counted(ordinal + 1)
     return Passage(
         id=f"{document}@{sha256(value.text)[:10]}:0-{len(value.text)}",
         document=document,

@@ -44,7 +44,7 @@ from engine.cases.review import Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
-from engine.core.values import Analysis, Case, Stamp
+from engine.core.values import Analysis, Case, Stamp, own_title
 from engine.methods.are.backtrack import change_said
 from engine.methods.are.values import AreRecord
 from engine.methods.subject import banner
@@ -344,9 +344,9 @@ def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]
     where = Cell("none found")
     if quote is not None:
         place = f"passage {quote.number}" if quote.number else "corpus"
-        title = "" if quote.title == place else f", {quote.title}"
+        title = own_title(quote.number, quote.title)
         linked = of_passages(quote.number) if quote.number and quote.number <= len(case.passages) else ()
-        where = Cell(" ".join(quote.words.split()), note=f"{place}{title}", places=linked)
+        where = Cell(" ".join(quote.words.split()), note=f"{place}, {title}" if title else place, places=linked)
     words = without_markers(case.answer.text[sentence.start : sentence.end])
     fact = worst.text if len(sentence.facts) > 1 else ""
     return Cell(str(number)), Cell(words, note=f"on: {fact}" if fact else ""), _verdict(sentence), where
@@ -354,7 +354,7 @@ def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]
 
 def _verdict(sentence: SentenceVerdict) -> Cell:
     worst = sentence.facts[0]
-    note = worst.by if worst.probability is None else f"by {worst.by}, p {worst.probability:.2f}"
+    note = worst.by if worst.probability is None else f"by {worst.by}, probability {worst.probability:.2f}"
     if worst.mark is not None:
         note = f"by {worst.mark.author}: {worst.mark.reason}"
     return Cell(sentence.word, note=note, kind="borne out" if sentence.mended else sentence.stand)

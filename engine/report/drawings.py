@@ -211,7 +211,7 @@ def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
         found = verdicts[name]
         quote = f" Evidence: “{' '.join(found.quote.words.split())}” ({found.quote.title})" if found.quote else ""
         by = f" by {found.by}" if found.by else ""
-        sure = "" if found.probability is None or found.mark else f", p {found.probability:.2f}"
+        sure = "" if found.probability is None or found.mark else f", probability {found.probability:.2f}"
         stand = Span(text=f"{name} {found.stand}", colour=STAND[found.stand], depth=0.6, value=found.probability)
         by_clause[fact.clause] += [stand, Span(text=f"{found.text}.{quote}{by}{sure}\n")]
     clauses = record.decomposition.clauses

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
-from components.facts import tree_data
+from components.facts import _seen, tree_data
 from engine.analyses.case_verdict import case_verdict, fact_verdict, fact_verdicts
 from engine.analyses.facts import record_of
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
@@ -18,6 +19,7 @@ from engine.cases.review import MarkDraft, review_of
 from engine.core.settings import Verification
 from engine.core.text import ANY_CITATION
 from engine.methods.are.tools import Tools
+from engine.methods.are.values import Evidence
 from engine.models.scripted import ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
 from tests.engine.are.test_are import AlwaysContradicting, run as are
@@ -53,6 +55,16 @@ def test_the_tree_says_verdicts_in_the_words_of_the_sentences():
     assert {fact["name"]: fact["word"].removesuffix(", edit proposed") for fact in drawn} == facts
     assert len(set(facts.values())) > 1
     assert {fact["own"] for fact in drawn} == {""}
+
+
+def test_a_pasted_source_is_named_once_and_a_probability_is_called_one():
+    case = checked()
+    drawn = drawn_facts(case, review_of(()))["facts"]
+    assert {fact["sure"].split()[0] for fact in drawn if fact["sure"]} <= {"probability", "word"}
+    one = Evidence(text="Ice melts.", source="case", title="passage 2", number=2, score=0.5)
+    assert _seen(one, "Ice melts.", None, [], False)["head"] == "passage 2 · similarity 0.50"
+    named = _seen(replace(one, title="Ice"), "Ice melts.", None, [], False)
+    assert named["head"] == "passage 2 · Ice · similarity 0.50"
 
 
 def test_a_sentence_that_a_source_has_word_for_word_is_borne_out_in_the_tree():

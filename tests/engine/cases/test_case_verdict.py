@@ -8,7 +8,7 @@ from engine.analyses.facts import analysis_of, record_of
 from engine.analyses.kind import FACTS
 from engine.answer.citations import annotate
 from engine.cases.places import rewrite
-from engine.cases.review import MarkDraft, append, review_of
+from engine.cases.review import MarkDraft, append, review_of, sign_off
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Answer, AuditRecord, Case, Stamp
 from engine.methods.are.guards import COPIED
@@ -59,7 +59,7 @@ def test_every_sentence_has_one_verdict_and_the_counts_add_up():
     case = checked("The bridge opened in 1934. In all the bridge cost 5 million. Whales sing loudly.")
     verdict = case_verdict(case, review_of(()))
     assert [(s.start, s.end) for s in verdict.sentences] == list(case.answer.sentences)
-    assert sum(verdict.counts.values()) == 3
+    assert sum(verdict.facts.values()) == 3
     assert verdict.headline == "3 facts: 2 borne out, 1 not found"
 
 
@@ -189,6 +189,15 @@ def test_an_answer_that_nobody_checked_has_no_verdict():
     assert case_verdict(replace(case, analyses=()), review_of(())) is None
 
 
+def test_a_sign_off_settles_the_edits_that_nobody_decided():
+    case = checked()
+    assert case_verdict(case, review_of(())).open_edits == "2 edits undecided"
+    review = marked(case, *sign_off("Ada", "does not stand", "the year is wrong"))
+    verdict = case_verdict(case, review)
+    assert verdict.open_edits == "2 edits left out of the signed text"
+    assert open_items(case, verdict, review)[0] == "2 edits left out of the signed text."
+
+
 def test_open_items_name_the_sentences_that_nothing_bears_out_and_the_edits_without_a_decision():
     case = checked()
     (edit, deletion) = run().edits
@@ -197,7 +206,7 @@ def test_open_items_name_the_sentences_that_nothing_bears_out_and_the_edits_with
         review = marked(case, *drafts)
         return open_items(case, case_verdict(case, review), review)
 
-    assert items() == ["2 edits not decided.", "Sentences 1 and 2 are not borne out and still in the text."]
+    assert items() == ["2 edits undecided.", "Sentences 1 and 2 are not borne out and still in the text."]
     assert items(decision(edit, "accepted"), decision(deletion, "accepted")) == []
     own = MarkDraft(kind="override", author="Bo", target="fact:1.2", value="contradicted", reason="it cost 6 million")
     said = 'Bo calls "it cost 5 million" contradicted, and the text still says it.'
