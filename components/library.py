@@ -60,8 +60,8 @@ WIDTHS = {
     "changed": 79,
 }
 SHARES = {
-    "borne out": "Share of sentences with claims that the sources bear out, by the last check",
-    "unsupported": "Share of these sentences that are contradicted or not found, and not edited",
+    "borne out": "Share of facts that are borne out, by the last check",
+    "unsupported": "Share of facts that are contradicted or not found, and not edited",
     "citations": "Share of citations whose passage bears out a fact in the sentence",
 }
 
@@ -108,7 +108,7 @@ def _column(name: str, width: int) -> ColumnConfig:
 
 GROUPS: tuple[Group, ...] = ("writer", "method")
 LEADERBOARD = {
-    "facts supported": "Mean over the cases of the share of facts that the sources support",
+    "borne out": "Mean over the cases of the share of facts that are borne out",
     "unsettled": "Mean over the cases of the share of facts that are not found, unsure or not checked",
     "citations": "Mean over the cases of the share of citations whose passage bears out a fact in the sentence",
 }
@@ -129,7 +129,7 @@ def leaderboard_table(rows: Sequence[CaseRow], found: Mapping[str, Quality], *, 
 
 
 def _standing(standing: Standing) -> dict[str, object]:
-    means = (standing.facts_supported, standing.facts_unsettled, standing.citation_precision)
+    means = (standing.borne_out, standing.unsettled, standing.citation_precision)
     shares = {n: None if m is None else 100 * m for n, m in zip(LEADERBOARD, means, strict=True)}
     counts = {name: standing.conclusions.get(name, 0) for name in CONCLUSIONS}
     return {"cases": standing.cases, **shares, "edits": standing.edits, **counts}

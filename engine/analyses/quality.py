@@ -20,38 +20,41 @@ from engine.core.statistics import mean_or_none
 from engine.core.values import Case, Value, decoded
 
 Group = Literal["writer", "method"]
-FORM = "3"  # of what is kept; raised where the same case would come out differently
+FORM = "4"  # of what is kept; raised where the same case would come out differently
 
 
 class Quality(Value, frozen=True):
-    """Counts over the sentences with a claim, and over the pairs of a sentence and a passage that it cites.
+    """Counts over the facts, as they now are, and over the pairs of a sentence and a passage that it cites.
 
-    `unsupported` are contradicted or not found, and not edited; `edits` are those accepted; `checked` counts cases with
-    a check.
+    `unsupported` are contradicted or not found, and not edited; `unsettled` are not found, unsure or not checked;
+    `edits` are those accepted; `checked` counts cases with a check.
     """
 
     checked: int = 0
-    sentences: int = 0
+    facts: int = 0
     borne_out: int = 0
     unsupported: int = 0
+    unsettled: int = 0
     citations: int = 0
     citations_supported: int = 0
     edits: int = 0
     conclusion: str = ""
-    facts: int = 0
-    facts_supported: int = 0
-    facts_unsettled: int = 0
     method: str = ""
 
     @property
     def borne_out_share(self) -> float | None:
-        """Share of the sentences, in [0, 1]; None without a checked sentence."""
-        return self.borne_out / self.sentences if self.sentences else None
+        """Share of the facts, in [0, 1]; None without a checked fact."""
+        return self.borne_out / self.facts if self.facts else None
 
     @property
     def unsupported_share(self) -> float | None:
-        """Share of the sentences, in [0, 1]; None without a checked sentence."""
-        return self.unsupported / self.sentences if self.sentences else None
+        """Share of the facts, in [0, 1]; None without a checked fact."""
+        return self.unsupported / self.facts if self.facts else None
+
+    @property
+    def unsettled_share(self) -> float | None:
+        """Share of the facts, in [0, 1]; None without a checked fact."""
+        return self.unsettled / self.facts if self.facts else None
 
     @property
     def citation_precision(self) -> float | None:
@@ -63,8 +66,8 @@ class Standing(Value, frozen=True):
     """Several checked cases: means over the cases of shares in [0, 1] and of accepted edits, and their conclusions."""
 
     cases: int
-    facts_supported: float | None
-    facts_unsettled: float | None
+    borne_out: float | None
+    unsettled: float | None
     edits: float
     citation_precision: float | None
     conclusions: dict[str, int]
@@ -78,14 +81,12 @@ def quality_of(case: Case, review: Review) -> Quality:
         return Quality(conclusion=conclusion, method=method_used(case))
     states = Counter(verdict.facts)
     return Quality(
-        facts=states.total(),
-        facts_supported=states["borne out"],
-        facts_unsettled=states["not found"] + states["unsure"] + states["not checked"],
         method=method_used(case),
         checked=1,
-        sentences=sum(verdict.counts.values()),
-        borne_out=verdict.counts.get("borne out", 0),
-        unsupported=sum(s.stand in ("contradicted", "not found") and not s.mended for s in verdict.sentences),
+        facts=states.total(),
+        borne_out=states["borne out"],
+        unsupported=states["contradicted"] + states["not found"],
+        unsettled=states["not found"] + states["unsure"] + states["not checked"],
         citations=verdict.citations,
         citations_supported=verdict.citations_supported,
         edits=verdict.accepted,
@@ -113,21 +114,21 @@ def qualities(store: CaseStore, rows: Sequence[CaseRow]) -> dict[str, Quality]:
 
 
 def leaderboard(rows: Sequence[CaseRow], found: Mapping[str, Quality], group: Group) -> dict[str, Standing]:
-    """The checked cases by writer or by method, the highest mean share of supported facts first."""
+    """The checked cases by writer or by method, the highest mean share of borne-out facts first."""
     grouped: dict[str, list[Quality]] = {}
     for row in rows:
         quality = found[row.id]
         if quality.checked:
             grouped.setdefault(row.model if group == "writer" else quality.method, []).append(quality)
     standings = {name: _standing(cases) for name, cases in grouped.items()}
-    return dict(sorted(standings.items(), key=lambda named: -(named[1].facts_supported or 0.0)))
+    return dict(sorted(standings.items(), key=lambda named: -(named[1].borne_out or 0.0)))
 
 
 def _standing(cases: Sequence[Quality]) -> Standing:
     return Standing(
         cases=len(cases),
-        facts_supported=mean_or_none([case.facts_supported / case.facts for case in cases if case.facts]),
-        facts_unsettled=mean_or_none([case.facts_unsettled / case.facts for case in cases if case.facts]),
+        borne_out=mean_or_none([share for case in cases if (share := case.borne_out_share) is not None]),
+        unsettled=mean_or_none([share for case in cases if (share := case.unsettled_share) is not None]),
         edits=sum(case.edits for case in cases) / len(cases),
         citation_precision=mean_or_none([p for case in cases if (p := case.citation_precision) is not None]),
         conclusions=dict(Counter(case.conclusion for case in cases if case.conclusion)),

@@ -34,7 +34,7 @@ def test_a_line_counts_what_the_check_found():
 
 def test_what_is_kept_is_read_again_once_the_case_has_changed(store):
     first = qualities(store, store.rows())
-    assert first["case"].unsupported_share == 1.0 and first["open"] == Quality(method="vanilla")
+    assert first["case"].unsupported_share == 2 / 3 and first["open"] == Quality(method="vanilla")
     assert qualities(store, store.rows()) == first
     store.add_marks("case", sign_off("Ada", "does not stand", "the year is wrong"))
     assert qualities(store, store.rows())["case"].conclusion == "does not stand"
@@ -43,7 +43,7 @@ def test_what_is_kept_is_read_again_once_the_case_has_changed(store):
 def test_what_is_kept_is_not_computed_twice_and_goes_with_its_case(store):
     qualities(store, store.rows())
     (of, _body) = store.summaries()["case"]
-    store.keep_summaries({"case": (of, b'{"checked": 1, "sentences": 4, "borne_out": 3}')})
+    store.keep_summaries({"case": (of, b'{"checked": 1, "facts": 4, "borne_out": 3}')})
     assert qualities(store, store.rows())["case"].borne_out_share == 0.75
     store.delete("case")
     store.empty_bin()
@@ -58,25 +58,23 @@ def test_writers_and_methods_are_compared_case_by_case(store):
     store.save(replace(checked(), id="again"))
     rows = store.rows()
     found = qualities(store, rows)
-    assert (found["good"].facts, found["good"].facts_supported, found["good"].facts_unsettled) == (2, 2, 0)
+    assert (found["good"].facts, found["good"].borne_out, found["good"].unsettled) == (2, 2, 0)
     board = leaderboard(rows, found, "writer")
     assert list(board) == ["careful", "someone"]
-    assert (board["careful"].facts_supported, board["careful"].conclusions) == (1.0, {"stands": 1})
+    assert (board["careful"].borne_out, board["careful"].conclusions) == (1.0, {"stands": 1})
     wrong = board["someone"]
-    assert (wrong.cases, wrong.facts_supported, wrong.facts_unsettled, wrong.conclusions) == (2, 1 / 3, 1 / 3, {})
+    assert (wrong.cases, wrong.borne_out, wrong.unsettled, wrong.conclusions) == (2, 1 / 3, 1 / 3, {})
     assert list(leaderboard(rows, found, "method")) == ["reranked", "vanilla"]
 
 
 def test_every_case_counts_alike_and_what_is_not_there_is_left_out(store):
     (row, other) = store.rows()
-    many = Quality(checked=1, facts=10, facts_supported=10, edits=3, citations=4, citations_supported=1)
-    few = Quality(checked=1, facts=2, facts_supported=1, facts_unsettled=1)
+    many = Quality(checked=1, facts=10, borne_out=10, edits=3, citations=4, citations_supported=1)
+    few = Quality(checked=1, facts=2, borne_out=1, unsettled=1)
     rows = [row, replace(other, model=row.model)]
     board = leaderboard(rows, {row.id: many, other.id: few}, "writer")
     assert board == {
-        row.model: Standing(
-            cases=2, facts_supported=0.75, facts_unsettled=0.25, edits=1.5, citation_precision=0.25, conclusions={}
-        )
+        row.model: Standing(cases=2, borne_out=0.75, unsettled=0.25, edits=1.5, citation_precision=0.25, conclusions={})
     }
 
 
@@ -84,5 +82,5 @@ def test_what_a_reviewer_put_right_is_neither_unsupported_nor_unsettled():
     case = checked("The bridge opened in 1934 [1]. Whales sing loudly.")
     anew = rewrite(case.answer, 2, "In all the bridge cost 5 million [2].", "Ada", "the sources do not speak of whales")
     before, after = quality_of(case, review_of(())), quality_of(case, marked(case, anew))
-    assert (before.unsupported_share, before.facts_unsettled) == (0.5, 1)
-    assert (after.unsupported_share, after.facts_unsettled) == (0.0, 0)
+    assert (before.unsupported_share, before.unsettled) == (0.5, 1)
+    assert (after.unsupported_share, after.unsettled) == (0.0, 0)
