@@ -4,7 +4,7 @@ import streamlit as st
 
 from components import state
 from components.answer import answer_view, with_pills
-from components.cache import document_lengths, questions
+from components.cache import document_lengths, questions, workbench
 from components.case_head import case_head
 from components.checked_answer import checked_answer, not_in_documents
 from components.doors import doors
@@ -23,6 +23,7 @@ from components.steps import draw_steps
 from engine.analyses.reading import KIND as READING
 from engine.answer.in_documents import doubted
 from engine.answer.quoting_reader import withheld
+from engine.cases.query import Query
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import FIRST_CASE, SAMPLES
@@ -102,7 +103,8 @@ def would_have_said(case: Case) -> None:
 
 
 def ask_form(case: Case | None) -> None:
-    """Question, corpus and method; one run at a time for a session. The open case's corpus comes first.
+    """Question, corpus and method; one run at a time for a session. The corpus of the open case or, at a start, the one
+    last asked comes first.
 
     Folded above a case that the user opened, so that the first thing there is whether its answer stands.
     """
@@ -113,9 +115,16 @@ def ask_form(case: Case | None) -> None:
             question_fields(case)
 
 
+def last_asked() -> str | None:
+    """The corpus of the newest question in the library, so that a new session begins where the last one ended."""
+    rows = workbench().cases.rows(Query(sort="created"))
+    return next((row.corpus for row in rows if row.origin == "generated"), None)
+
+
 def question_fields(case: Case | None) -> None:
     """The fields of a question."""
-    corpora = sorted((c.name for c in list_corpora()), key=lambda name: case is None or name != case.corpus)
+    first = last_asked() if case is None or case.id == FIRST_CASE else case.corpus
+    corpora = sorted((c.name for c in list_corpora()), key=lambda name: name != first)
     if not corpora:
         st.info("There are no documents yet. Add some on the Corpora page.")
         return

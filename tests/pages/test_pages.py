@@ -18,6 +18,8 @@ from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.core.errors import Cancelled, CaseNotFound
 from engine.core.files import home
 from engine.core.values import Answer
+from engine.corpus.collection import list_corpora
+from engine.corpus.samples import FIRST_CASE
 from engine.methods.signals import FactKept
 from engine.models.defaults import default_generator
 from engine.report.html import fragment
@@ -53,6 +55,19 @@ def test_the_question_is_folded_above_a_case_that_was_opened_and_not_on_the_firs
     app.query_params["case"] = EXAMPLE
     app.run()
     assert "Ask another question" in [fold.label for fold in app.expander]
+
+
+def test_a_new_session_begins_with_the_corpus_that_was_asked_last(app):
+    app.run()
+    cases = components.cache.workbench().cases
+    first = cases.load(FIRST_CASE)
+    other = next(c.name for c in list_corpora() if c.name != first.corpus)
+    corpus = lambda app: next(box.value for box in app.selectbox if box.label == "Corpus")  # noqa: E731
+    assert corpus(app) == first.corpus
+    cases.save(replace(first, id="later", corpus=other, created="2100-01-01T00:00:00+00:00"))
+    cases.save(replace(first, id="audit", created="2100-01-02T00:00:00+00:00", origin="imported"))
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+    assert corpus(again) == other
 
 
 def test_an_answer_that_is_the_question_is_told():
