@@ -161,10 +161,11 @@ def _initial(token: str, previous: str, starter: bool) -> bool:
     return not starter and previous.lower() not in _LETTER_LABELS and not previous[-1:].isdigit()
 
 
-# Citation markers by style: "[cite_1, cite_2]" (GaRAGe), "[1; 3]" (ALCE). Four digits are a year, [0, 127] is a range.
+# Citation markers by style: "[cite_1, cite_2]" (GaRAGe), "[1; 3]" (ALCE). From 100 on a number in
+# bare brackets is a year, or as in [128, 255] a value, and so is 0: no writer is given as many passages.
 CITATION = {
     "garage": re.compile(r"\[\s*cite_\d{1,4}(?:\s*cite_\d{1,4}|\s*[,;]\s*(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE),
-    "alce": re.compile(r"\[\s*[1-9]\d{0,2}(?:\s*[,;]\s*[1-9]\d{0,2})*\s*\]"),
+    "alce": re.compile(r"\[\s*[1-9]\d?(?:\s*[,;]\s*[1-9]\d?)*\s*\]"),
 }
 ANY_CITATION = re.compile(rf"(?:{CITATION['garage'].pattern})|(?:{CITATION['alce'].pattern})", re.IGNORECASE)
 _AROUND = re.compile(r"^[\W_]+|[\W_]+$")  # what is neither letter nor digit

@@ -25,7 +25,7 @@ from tests.tiny import tiny_model
         ("Ice [1].", "alce", [(1, True, "[1]")]),
         ("Ice [1][3].", "alce", [(1, True, "[1]"), (3, True, "[3]")]),
         ("Ice [1, 12].", "alce", [(1, True, "[1"), (12, False, ", 12]")]),
-        ("In [1931] it was [sic] rebuilt [1-3]; [0, 127] is a range and a[0] a cell.", "alce", []),
+        ("In [1931] it was [sic] rebuilt [1-3]; [0, 127] and [128, 255] are ranges and a[0] a cell.", "alce", []),
         ("", "garage", []),
     ],
 )
