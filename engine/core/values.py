@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -37,13 +38,13 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def all_from(cls, lines: Iterable[str]) -> list[Self]:
         """The records of a JSONL file; the first bad one is raised: a fit to some would pass for one to all of them."""
         found = []
-        for data in read_jsonl(lines):
+        for number, data in numbered_jsonl(lines):
             if isinstance(data, RecordError):
                 raise data
             try:
-                found.append(cls.from_dict(data))
+                found.append(cls.from_dict(_identified(number, data)))
             except RecordError as error:
-                raise RecordError(f"Record {data['id']}: {error}") from error
+                raise RecordError(f"Line {number}: {error}") from error
         return found
 
     @classmethod
@@ -54,7 +55,16 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         try:
             return converted(data, cls)
         except msgspec.ValidationError as error:
-            raise RecordError(f"This is not a valid {cls.__name__}: {error}.") from error
+            raise RecordError(_misfit(error, cls)) from error
+
+
+def _misfit(error: msgspec.ValidationError, kind: type[Value]) -> str:
+    """Where data does not fit a value; of a word that is not among a field's, those that are."""
+    wrong = re.fullmatch(r"Invalid enum value (.*) - at `\$\.(\w+)`", str(error), re.DOTALL)
+    if wrong is None:
+        return f"This is not a valid {kind.__name__}: {error}."
+    given, field = wrong.groups()
+    return f"{given} is not a {field}. Write one of: {', '.join(get_args(get_type_hints(kind)[field]))}."
 
 
 _ready: set[Any] = set()
@@ -443,9 +453,11 @@ def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
 def read_jsonl(lines: Iterable[str]) -> Iterator[Json | RecordError]:
     """The objects of a JSONL text in order, each with an `id` (see `identity`); a bad line as the error that it is."""
     for number, data in numbered_jsonl(lines):
-        if not isinstance(data, RecordError):
-            data = {name: value for name, value in data.items() if name != "_id"} | {"id": identity(data, number)}
-        yield data
+        yield data if isinstance(data, RecordError) else _identified(number, data)
+
+
+def _identified(number: int, data: Json) -> Json:
+    return {name: value for name, value in data.items() if name != "_id"} | {"id": identity(data, number)}
 
 
 def identity(record: Mapping[str, Any], number: int) -> str:
