@@ -18,7 +18,11 @@ def document_view(document: Document, passages: tuple[Passage, ...]) -> None:
     st.subheader(plain(document.title or document.id))
     words = [len(passage.text.split()) for passage in passages]
     overlapping = sum(a.end > b.start for a, b in itertools.pairwise(passages))
-    facts = [counted(len(document.text), "character"), counted(len(passages), "passage")]
+    facts = [
+        *([plain(document.id)] if document.title else []),
+        counted(len(document.text), "character"),
+        counted(len(passages), "passage"),
+    ]
     if words:
         facts.append(f"{min(words)} to {max(words)} words each")
     facts.append(counted(overlapping, "overlap") if overlapping else "no overlap")

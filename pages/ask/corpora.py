@@ -12,6 +12,7 @@ from components.cache import analyses, further_preparation
 from components.document import document_view
 from components.heading import heading
 from components.html import cell, plain
+from components.library import ROW_HEIGHT
 from components.pages import page_link
 from components.polling import cancel_button, redraw, wait_for
 from components.runs import Run
@@ -32,7 +33,8 @@ CHUNKING = ("chunking.method", "chunking.words", "chunking.overlap")
 FRESH = Settings().with_values({EMBEDDER: DEFAULT})  # what a new corpus is made with unless something else is chosen
 ADDING = "corpus_being_added_to"
 FEW_SKIPPED = 3  # files left out that are named one by one
-WIDTHS = {"title": 235, "passages": 80, "document": 240}  # pixels; the first two are seen whole in a window of 1280
+WIDTHS = {"title": 278, "passages": 80}  # pixels; both are seen whole in a window of 1280
+LONGEST = 40  # characters of a title that fit in its column; with a longer one the rows are high enough to wrap it
 
 
 def corpus_settings(own: Settings, key: str, paths: tuple[str, ...]) -> Settings:
@@ -234,13 +236,13 @@ def look_into(name: str) -> None:
         st.subheader(counted(len(snapshot.documents), "document"))
         counts = pd.Series([p.document for p in snapshot.passages]).value_counts()
         rows = [
-            {"title": cell(d.title), "passages": int(counts.get(d.id, 0)), "document": cell(d.id)}
-            for d in snapshot.documents.values()
+            {"title": cell(d.title or d.id), "passages": int(counts.get(d.id, 0))} for d in snapshot.documents.values()
         ]
         picked = st.dataframe(
             pd.DataFrame(rows),
             hide_index=True,
             height=440,
+            row_height=ROW_HEIGHT if any(len(row["title"]) > LONGEST for row in rows) else None,
             on_select="rerun",
             selection_mode="single-row",
             column_config={name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
