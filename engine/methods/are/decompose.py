@@ -28,12 +28,14 @@ from engine.prompts import ask
 
 Span = tuple[int, int]
 _SHORTEST = 3  # words on either side of a cut
+# The line below a table's head
+_UNDER_HEAD = re.compile(r"[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?=\n|$)")
 
 
 def clause_spans(text: str) -> tuple[Span, ...]:
     """[start, end) of the clauses of `text`, in order, not overlapping, without white space at their ends, by rules.
 
-    Sentences, cut again where a second clause has its own subject and verb.
+    Sentences, cut again where a second clause has its own subject and verb. The head of a table claims nothing.
 
     >>> [text[a:b] for text in ["Ice melts at 0 °C; it boils at 100 °C."] for a, b in clause_spans(text)]
     ['Ice melts at 0 °C', 'it boils at 100 °C.']
@@ -45,7 +47,8 @@ def clause_spans(text: str) -> tuple[Span, ...]:
             sides = text[cuts[-1] : start + cut], sentence[cut:]
             cuts += [start + cut] if all(len(side.split()) >= _SHORTEST for side in sides) else []
         found += [_trimmed(text, *span) for span in pairwise([*cuts, end])]
-    return tuple(span for span in found if any(c.isalnum() for c in blanked(text[slice(*span)])))
+    said = (span for span in found if any(c.isalnum() for c in blanked(text[slice(*span)])))
+    return tuple((a, b) for a, b in said if "|" not in text[a:b] or not _UNDER_HEAD.match(text, b))
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:

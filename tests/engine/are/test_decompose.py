@@ -144,6 +144,19 @@ def test_a_reply_that_cannot_be_parsed_is_counted_and_the_rules_step_in():
     assert [e.reply for e in found.exchanges] == ["Ice melts slowly.", "", "Whales sing."]
 
 
+@pytest.mark.parametrize(
+    ("text", "clauses"),
+    [
+        ("| Part | Price |\n| --- | :-: |\n| Pump | 40 euros |", ["| Pump | 40 euros |"]),
+        ("Part | Price\n--- | ---\nPump | 40 euros", ["Pump | 40 euros"]),
+        ("The pump broke.\n---\nIt was mended.", ["The pump broke.", "It was mended."]),
+        ("Pump | 40 euros\nValve | 12 euros", ["Pump | 40 euros", "Valve | 12 euros"]),
+    ],
+)
+def test_the_head_of_a_table_claims_nothing(text, clauses):
+    assert [text[a:b] for a, b in clause_spans(text)] == clauses
+
+
 def test_a_models_line_that_no_verb_governs_is_replaced_by_its_clause():
     writer = ScriptedWriter(["Wash the white crystals with 40 mL of water.", "white crystals\n40 mL of water"])
     found = decompose("Wash the white crystals with 40 mL of water.", writer)
