@@ -45,7 +45,7 @@ SENTENCE |= {"word": "contradicted", "by": "", "facts": [], "used": ""}
 DATA = {
     "evidence": {"answer": PIECES, "answer_title": "Answer", "passages": [], "passages_title": "Passages"},
     "facts": {"key": "k", "attention_title": "", "clauses": [{"number": 0, "pieces": PIECES}], "facts": [FACT]},
-    "sentences": {"sentences": [SENTENCE], "tail": "", "verdicts": [], "frozen": True},
+    "sentences": {"title": "Answer", "sentences": [SENTENCE], "tail": "", "verdicts": [], "frozen": True},
 }
 
 

@@ -105,7 +105,7 @@ def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewer
     review = review_of(history)
     verdict = case_verdict(case, review)
     assert review.status == "signed off"
-    assert {"borne out", "contradicted", "unsure"} <= set(verdict.counts)
+    assert {"borne out", "contradicted", "unsure"} <= {sentence.stand for sentence in verdict.sentences}
     assert verdict.accepted >= 1 and verdict.undecided == 0 and verdict.overridden >= 1
     assert verdict.citations_supported == verdict.citations
     assert "contradicted, edited" in html_report(case, history)
