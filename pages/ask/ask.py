@@ -9,7 +9,7 @@ from components.case_head import case_head
 from components.checked_answer import checked_answer, not_in_documents
 from components.doors import doors
 from components.evidence import evidence
-from components.frame import open_case
+from components.frame import EXAMPLES, open_case
 from components.heading import heading
 from components.html import plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
@@ -118,7 +118,7 @@ def ask_form(case: Case | None) -> None:
 def last_asked() -> str | None:
     """The corpus of the newest question in the library, so that a new session begins where the last one ended."""
     rows = workbench().cases.rows(Query(sort="created"))
-    return next((row.corpus for row in rows if row.origin == "generated"), None)
+    return next((row.corpus for row in rows if row.origin == "generated" and row.id not in EXAMPLES), None)
 
 
 def question_fields(case: Case | None) -> None:

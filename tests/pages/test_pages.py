@@ -16,7 +16,7 @@ from engine.analyses.refinement import _fact_row
 from engine.cases.blocks import table
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.core.errors import Cancelled, CaseNotFound
-from engine.core.files import home
+from engine.core.files import home, now
 from engine.core.values import Answer
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import FIRST_CASE
@@ -64,8 +64,9 @@ def test_a_new_session_begins_with_the_corpus_that_was_asked_last(app):
     other = next(c.name for c in list_corpora() if c.name != first.corpus)
     corpus = lambda app: next(box.value for box in app.selectbox if box.label == "Corpus")  # noqa: E731
     assert corpus(app) == first.corpus
-    cases.save(replace(first, id="later", corpus=other, created="2100-01-01T00:00:00+00:00"))
-    cases.save(replace(first, id="audit", created="2100-01-02T00:00:00+00:00", origin="imported"))
+    cases.save(replace(first, id="later", corpus=other, created=now()))
+    cases.save(replace(first, id="audit", created=now(), origin="imported"))
+    take_in(cases)  # an example is nobody's question, whenever it is taken in
     again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
     assert corpus(again) == other
 
