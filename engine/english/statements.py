@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
@@ -75,6 +75,8 @@ _CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
 _MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
 _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
 _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
+_NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
+_NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
 _ENUMERATOR = re.compile(r"[a-z]|[ivx]+|\d{1,2}", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
 _PART = re.compile(r"[^;\s][^;]*")  # between semicolons
@@ -86,6 +88,7 @@ _TELLING = re.compile(  # verbs with a clause without "that" as their object
 )
 _QUOTES = '"“”«»'
 _MARKS = (",", ";", ":", "–", "—")
+_OPENING, _CLOSING = ("(", "["), (")", "]")
 
 
 def split(text: str) -> list[str]:
@@ -176,7 +179,10 @@ def _identity(noun: Token) -> Token:
     if first.dep_ != "attr" or first.head.lower_ not in _BE or _is_negated(first.head):
         return noun
     subject = subject_of(first.head)
-    return noun if subject is None or subject.lower_ in _IT else subject
+    if subject is None or subject.lower_ in _IT:
+        return noun
+    named = noun.pos_ == "PROPN" and subject.pos_ == "NOUN" and is_plural(subject) and not is_plural(noun)
+    return noun if named else subject  # "The chairs were Ann, elected in 2002; and Bo"
 
 
 def _cut(token: Token) -> str:
@@ -201,7 +207,8 @@ def _cut(token: Token) -> str:
         return "clause" if stated and not _is_negated(head) else ""
     subject = subject_of(head)
     if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
-        dangling = token.lower_ == "using" and subject.dep_ == "nsubjpass"  # "was dissolved, using 20 mL"
+        led = token.lower_ == "using" or any(c.dep_ == "agent" for c in head.children)
+        dangling = token.tag_ == "VBG" and subject.dep_ == "nsubjpass" and led  # "was dissolved by Ann, using 20 mL"
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
         return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
     return ""
@@ -272,7 +279,7 @@ class Sentence:
         """A noun with its modifiers, without coordinated nouns."""
         gone = {t.i for c in noun.children if c.dep_ in ("conj", "cc", "preconj") for t in c.subtree}
         words = [token for token in self.below(noun) if token.i not in gone]
-        while len(words) > 1 and words[-1].is_punct:
+        while len(words) > 1 and words[-1].is_punct and words[-1].text not in _CLOSING:
             words.pop()
         while len(words) > 1 and words[0].is_punct:
             words.pop(0)
@@ -338,13 +345,26 @@ class Sentence:
 def split_coordination(statement: Statement) -> Iterator[Statement]:
     """A statement for each part of the first coordination that can be split, each split further."""
     held = {token.i for token in statement.tokens}
-    chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj")
+    enclosed = _enclosed(statement.tokens)
+    chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj" and word.i not in enclosed)
     chain = next((found for found in chains if len(found) > 1 and _can_split(found, statement.root)), None)
     if chain is None:
         yield statement
         return
     for part in chain:
         yield from split_coordination(_with_conjunct(statement, chain, part))
+
+
+def _enclosed(tokens: Sequence[Token]) -> set[int]:
+    """The indices of tokens in brackets whose two halves are there, with the brackets."""
+    found: set[int] = set()
+    opened: list[int] = []
+    for token in sorted(tokens, key=lambda t: t.i):
+        if token.text in _OPENING:
+            opened.append(token.i)
+        elif token.text[0] in _CLOSING and opened:  # "):" is one token
+            found.update(range(opened.pop(), token.i + 1))
+    return found
 
 
 def _conjuncts(word: Token, held: set[int]) -> list[Token]:
@@ -362,6 +382,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     if (
         (word.dep_ == "appos" and word != root)
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
+        or (word.dep_ in ("compound", "nmod") and word.pos_ == "PROPN")  # "the Lee and Cox musical"
         or (word.dep_ == "pobj" and word.head.lower_ == "of" and _is_article_new(word, others))
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
         or (
@@ -375,6 +396,8 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         return False
     bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
     if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
+        return False
+    if coarse == {"VERB"} and _shares_object(chain):
         return False
     named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
     if named is not None and any(named.start <= token.i < named.end for token in others):
@@ -393,6 +416,15 @@ def _is_article_new(word: Token, others: Iterable[Token]) -> bool:
     """Do later parts have "a" and the first nothing: "a pair of gloves, a rope and a lamp" has no pair of ropes."""
     return not any(c.dep_ == "det" for c in word.children) and any(
         c.lower_ in ("a", "an") for other in others for c in other.children
+    )
+
+
+def _shares_object(verbs: Sequence[Token]) -> bool:
+    """Has a verb nothing of its own after it that the next one's object may belong to ("supports and extends it")?"""
+    return any(
+        not any(c.i > verb.i and c.dep_ not in ("cc", "conj", "punct") for c in verb.children)
+        and any(c.dep_ == "dobj" for c in after.children)
+        for verb, after in pairwise(verbs)
     )
 
 
@@ -481,6 +513,8 @@ def is_sentence(statement: Statement) -> bool:
     if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
         return False
     subjects = [t for t in tokens if t.i < root.i and first_conjunct(t).dep_ in _SUBJECTS]
+    if any(t.tag_ in ("WDT", "WP") and root.dep_ == "conj" and t.head == root for t in subjects):
+        return False  # "and who left": whose relative clause this is was not found
     if subjects:
         return bool({_tag(root), *(t.tag_ for t in tokens if t.dep_ in _AUXILIARIES)} & set(_FINITE))
     return root.tag_ == "VB" and not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES) for c in root.children if c in tokens)
@@ -598,7 +632,8 @@ def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, in
 
     for match in _BRACKET.finditer(text, at):
         content = match.group(1).strip()
-        if _qualifies(content):
+        in_name = _NAME_BEFORE.search(text[: match.start()]) and _NAME_AFTER.match(text, match.end())
+        if in_name or _qualifies(content):
             continue
         keep(at, match.start())
         if content and content[0].isalnum() and not set(content) & set(_QUOTES):
@@ -642,7 +677,9 @@ def _unsplit(text: str) -> tuple[str, list[Copied]]:
 def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:
     """The statement as text, spaced as in the source, with its copied tokens."""
     held = {token.i for token in statement.tokens}
-    words = [w for w in statement.words if isinstance(w, Inserted) or not (w.text in _QUOTES or _is_orphan(w, held))]
+    enclosed = _enclosed(statement.tokens)
+    filled = {i for i in enclosed if {i - 1, i + 1} & enclosed & held}
+    words = [w for w in statement.words if isinstance(w, Inserted) or not _is_orphan(w, held, filled)]
     kept: list[Token | Inserted] = []
     for mark, run in groupby(words, lambda word: not isinstance(word, Inserted) and word.text in _MARKS):
         group = list(run)
@@ -677,7 +714,11 @@ def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
     return beside or word.tag_ == "POS" or word.text in ",.;:)]%"
 
 
-def _is_orphan(word: Token, held: set[int]) -> bool:
-    """Is it a conjunction that lost the words it joins?"""
+def _is_orphan(word: Token, held: set[int], filled: set[int]) -> bool:
+    """Is it a quote, a bracket without content or its other half, or a conjunction that lost the words it joins?"""
+    if word.text in (*_OPENING, *_CLOSING):
+        return word.i not in filled
+    if word.text in _QUOTES:
+        return True
     joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
     return word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined)
