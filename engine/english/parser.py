@@ -132,3 +132,15 @@ def opens_with_name(sentence: str) -> bool:
     """
     first = next((token for token in parse(sentence) or () if not token.is_space), None)
     return first is None or first.tag_ == "NN" or first.pos_ == "PROPN"
+
+
+def finite(participle: str, tag: str) -> str:
+    """The finite form of a present participle, in Penn tags VBD, VBP or VBZ; empty if its verb is not in the lexicon.
+
+    >>> finite("losing", "VBD"), finite("carrying", "VBZ"), finite("blorking", "VBD")
+    ('lost', 'carries', '')
+    """
+    from lemminflect import getInflection, getLemma  # it loads spaCy, too
+
+    lemmas = getLemma(participle.lower(), "VERB", lemmatize_oov=False)
+    return next(iter(getInflection(lemmas[0], tag, inflect_oov=False)), "") if lemmas else ""

@@ -18,7 +18,7 @@ from itertools import groupby, islice, pairwise
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.parser import parse
+from engine.english.parser import finite, parse
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -62,6 +62,7 @@ _STATED = word_set("although though because whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
 _CONDITIONS = word_set("if unless whether until")
 _BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
+_TENSES = {"is": "VBZ", "are": "VBP", "was": "VBD", "were": "VBD"}
 _IT = word_set("it this that these there")
 _FREE = word_set(
     "in on at by since near from between as for with during through until alongside under to of into about after before"
@@ -304,12 +305,14 @@ class Sentence:
         yield from (makers[kind](self.doc[place]) for place, kind in self.cuts.items())
 
     def _predication(self, root: Token, noun: Token | None) -> Statement:
-        """A participle or apposition as a sentence about the noun, with "is" or "was" inserted."""
+        """A participle or apposition as a sentence about the noun: "losing" is "lost"; else with "is" or "was"."""
         assert noun is not None  # `_cut` found it
         named = [t for t in self.phrase(noun) if noun.i > root.i or t.i < root.left_edge.i]
-        perfect = {c.i: "had" for c in root.children if c.lower_ == "having"}  # "having left" says that it had left
-        link = () if perfect else (Inserted(self._auxiliary(root, noun)),)
-        return Statement(root, (*named, *link, *self.below(root)), perfect)
+        auxiliary = self._auxiliary(root, noun)
+        forms = {c.i: "had" for c in root.children if c.lower_ == "having"}  # "having left" says that it had left
+        forms = forms or _finite_forms(root, auxiliary)
+        link = () if forms else (Inserted(auxiliary),)
+        return Statement(root, (*named, *link, *self.below(root)), forms)
 
     def _auxiliary(self, root: Token, noun: Token) -> str:
         """The verb to insert: present for an apposition, else the tense of the main verb."""
@@ -340,6 +343,18 @@ class Sentence:
             return Statement(verb, (*rest[:at], *head, *rest[at:]))
         place = verb.head.head.lower_ if verb.head.dep_ == "pobj" else "in"
         return Statement(verb, (*rest, led or Inserted(place), *head))
+
+
+def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:
+    """The finite forms of a present participle and of those coordinated with it, in the tense of the auxiliary.
+
+    Empty if it is another form, has an auxiliary, or is not in the lexicon.
+    """
+    if participle.tag_ != "VBG" or any(c.dep_ in _AUXILIARIES for c in participle.children):
+        return {}
+    verbs = [participle, *(t for t in participle.conjuncts if t.tag_ == "VBG" and t.i > participle.i)]
+    forms = {v.i: auxiliary if v.lower_ == "being" else finite(v.lower_, _TENSES[auxiliary]) for v in verbs}
+    return forms if all(forms.values()) else {}
 
 
 def split_coordination(statement: Statement) -> Iterator[Statement]:
@@ -424,6 +439,7 @@ def _shares_object(verbs: Sequence[Token]) -> bool:
     return any(
         not any(c.i > verb.i and c.dep_ not in ("cc", "conj", "punct") for c in verb.children)
         and any(c.dep_ == "dobj" for c in after.children)
+        and not any(c.dep_ in _SUBJECTS for c in after.children)
         for verb, after in pairwise(verbs)
     )
 
@@ -508,7 +524,11 @@ def split_phrases(statement: Statement) -> list[Statement]:
 def is_sentence(statement: Statement) -> bool:
     """Does the statement have a subject and a finite verb, or is it an instruction?"""
     root, tokens = statement.root, statement.tokens
-    if "had" in statement.forms.values() or any(isinstance(w, Inserted) and w.text in _BE for w in statement.words):
+    if (
+        root.i in statement.forms
+        or "had" in statement.forms.values()
+        or any(isinstance(w, Inserted) and w.text in _BE for w in statement.words)
+    ):
         return True
     if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
         return False

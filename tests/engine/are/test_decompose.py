@@ -323,6 +323,22 @@ def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, 
 @pytest.mark.parametrize(
     ("sentence", "facts"),
     [
+        ("Miami played twice, losing both games.", ["Miami played twice", "Miami lost both games"]),
+        ("The mill is old, lying on the river.", ["The mill is old", "The mill lies on the river"]),
+        (
+            "Ann flew to Paris, becoming a clerk and sparking a strike.",
+            ["Ann flew to Paris", "Ann became a clerk", "Ann sparked a strike"],
+        ),
+        ("The towns are rich, being ports.", ["The towns are rich", "The towns are ports"]),
+    ],
+)
+def test_a_participle_becomes_a_finite_verb(sentence, facts):
+    assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
         ("They teach and examine young pupils.", ["They teach and examine young pupils"]),
         ("It was compared with others (compare tin and zinc).", ["It was compared with others (compare tin and zinc)"]),
         ("The Care (Wales) (Fees) Act passed.", ["The Care (Wales) (Fees) Act passed"]),
