@@ -62,6 +62,7 @@ _STATED = word_set("although though because whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
 _CONDITIONS = word_set("if unless whether until")
 _BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
+_DETERMINING = {"det", "poss", "nummod"}
 _TENSES = {"is": "VBZ", "are": "VBP", "was": "VBD", "were": "VBD"}
 _IT = word_set("it this that these there")
 _FREE = word_set(
@@ -311,7 +312,9 @@ class Sentence:
         auxiliary = self._auxiliary(root, noun)
         forms = {c.i: "had" for c in root.children if c.lower_ == "having"}  # "having left" says that it had left
         forms = forms or _finite_forms(root, auxiliary)
-        link = () if forms else (Inserted(auxiliary),)
+        bare = root.dep_ == "appos" and all(c.dep_ == "compound" for c in root.lefts)
+        placed = " in" if bare and root.ent_type_ == noun.ent_type_ == "GPE" else ""  # "Cork, Ireland"
+        link = () if forms else (Inserted(auxiliary + placed),)
         return Statement(root, (*named, *link, *self.below(root)), forms)
 
     def _auxiliary(self, root: Token, noun: Token) -> str:
@@ -464,12 +467,21 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
     picked = sorted((t for t in statement.tokens if t.i in mine | shared), key=lambda t: (t.i in mine, t.i))
     while picked and picked[-1].text in _MARKS:
         picked.pop()
+    article = _article(first, item, picked)
     rest = statement.without(whole).words
     forms = statement.forms
     if first.dep_ in ("nsubj", "nsubjpass") and not is_plural(item):
         forms = forms | _singular(first.head)
     root = item if statement.root == first else statement.root
-    return Statement(root, (*rest[:at], *picked, *rest[at:]), forms)
+    return Statement(root, (*rest[:at], *article, *picked, *rest[at:]), forms)
+
+
+def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserted, ...]:
+    """The article that a later part of "is a clerk and pilot" shares, in front of its words."""
+    indefinite = first.dep_ == "attr" and any(c.lower_ in ("a", "an") for c in first.children)
+    if item == first or not indefinite or item.tag_ != "NN" or {c.dep_ for c in item.children} & _DETERMINING:
+        return ()
+    return (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
 
 
 def _shared(first: Token, item: Token) -> set[int]:
@@ -481,7 +493,7 @@ def _shared(first: Token, item: Token) -> set[int]:
         taken = [c for c in first.lefts if c.dep_ in _SUBJECTS]
         if _tag(item) not in _FINITE and not own & set(_AUXILIARIES):
             taken += [c for c in first.lefts if c.dep_ in _AUXILIARIES]
-    elif item.pos_ == "NOUN" and first.pos_ == "NOUN" and not own & {"det", "poss", "nummod"}:
+    elif item.pos_ == "NOUN" and first.pos_ == "NOUN" and not own & _DETERMINING:
         taken = [c for c in first.lefts if c.dep_ == "poss" or c.lower_ == "the"]
     return {t.i for c in taken for t in c.subtree}
 
@@ -527,7 +539,7 @@ def is_sentence(statement: Statement) -> bool:
     if (
         root.i in statement.forms
         or "had" in statement.forms.values()
-        or any(isinstance(w, Inserted) and w.text in _BE for w in statement.words)
+        or any(isinstance(w, Inserted) and w.text.split()[0] in _BE for w in statement.words)
     ):
         return True
     if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
@@ -676,7 +688,9 @@ def _aside(sentence: Sentence, noun: Token, content: str, at: int) -> Statement:
     while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
         noun = noun.head.head
     inside = parse(content)
-    link = "was" if inside and inside[0].tag_ == "VBN" else "is from" if re.fullmatch(r"\d{4}", content) else "is"
+    told, many = inside and inside[0].tag_ == "VBN", noun.tag_ == "NNS"  # a title is one thing
+    link = ("were" if told else "are") if many else "was" if told else "is"
+    link += " from" if re.fullmatch(r"\d{4}", content) else ""
     return Statement(noun, (*sentence.phrase(noun), Inserted(link), Inserted(content, at)))
 
 

@@ -348,6 +348,9 @@ def test_a_participle_becomes_a_finite_verb(sentence, facts):
             "Neither Ann nor Bo won the prize (although Ann bid in 1915 and Bo bid in 1937).",
             ["Neither Ann nor Bo won the prize", "Ann bid in 1915", "Bo bid in 1937"],
         ),
+        ("She lives in Cork, Ireland.", ["She lives in Cork", "Cork is in Ireland"]),
+        ("Ann is an able clerk and actor.", ["Ann is an able clerk", "Ann is an actor"]),
+        ("It has ten towns (all ports).", ["It has ten towns", "ten towns are all ports"]),
         ("It cut off (by land) Cork and Galway.", ["It cut off (by land) Cork", "It cut off (by land) Galway"]),
     ],
 )
