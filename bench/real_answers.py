@@ -203,48 +203,26 @@ def shapley(row: Mapping[str, Any], worth: Callable[[Floats], Floats] = lambda r
     return values
 
 
-def unlike_question(row: Mapping[str, Any]) -> NDArray[np.bool_]:
-    """Which tokens belong to words that are not in the question; all tokens if every word is."""
-    known, text = set(content_words(row["question"])), row["answer"]
-    kept = np.array([not set(content_words(_word(text, start))) <= known for start in row["starts"]])
-    return kept if kept.any() else np.ones(len(kept), dtype=bool)
-
-
-def _word(text: str, start: int) -> str:
-    """The word of the character, or the one after it where it is a space."""
-    start += len(text[start:]) - len(text[start:].lstrip())
-    first = text.rfind(" ", 0, start) + 1
-    return text[first:].split(" ")[0]
-
-
-def over_rival(gain: Floats) -> Floats:
-    """By how much each passage exceeds the best other one, per token; 0 below it."""
-    best = np.sort(gain, axis=0)
-    rival = np.where(gain == best[-1], best[-2], best[-1])
-    return np.maximum(gain - rival, 0.0)
-
-
 def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
     """The value of each ranking per passage."""
     out, alone = token_differences(row)
-    new = unlike_question(row)
+    more, only = token_differences({**row, "left_out": np.exp(row["left_out"])})
     asked = {*content_words(row["question"]), *content_words(row["answer"])}
     counted = overlap_with(row)
     shared = np.array(counted.shared[0], dtype=float)
     return {
-        BOTH_WAYS: token_gains(out, alone).sum(1),
+        BOTH_WAYS: token_gains(more, only).sum(1),
+        "both ways, in nats": token_gains(out, alone).sum(1),
         "leave-one-out": out.sum(1),
+        "leave-one-out, probabilities": more.sum(1),
         "alone": alone.sum(1),
+        "alone, probabilities": only.sum(1),
         "leave-one-out + alone": (out + alone).sum(1),
+        "leave-one-out + alone, probabilities": (more + only).sum(1),
         "Shapley": shapley(row).sum(1),
         "Shapley, gains": np.maximum(shapley(row), 0.0).sum(1),
         "Shapley, probabilities": shapley(row, np.exp).sum(1),
-        "alone, gains up to 3 nats": np.clip(alone, -3, 3).sum(1),
-        "alone, probabilities": token_differences({**row, "left_out": np.exp(row["left_out"])})[1].sum(1),
-        "alone, over the best other": over_rival(alone).sum(1),
-        "both, over the best other": (over_rival(alone) + over_rival(out)).sum(1),
-        "leave-one-out + alone, words not in the question": (out + alone)[:, new].sum(1),
-        "alone, words not in the question": alone[:, new].sum(1),
+        "Shapley, gains in probability": np.maximum(shapley(row, np.exp), 0.0).sum(1),
         OVERLAP: shared,
         VERBATIM: shared + 1000.0 * np.array(counted.word_for_word[0]),
         "overlap with question and answer": np.array(

@@ -58,9 +58,9 @@ def _by_place(score: Callable[..., Attribution]) -> Attribute:
     return lambda model, prompt, answer, spans, watch: score(model, prompt, answer, spans=spans, watch=watch)
 
 
-def _of_sources(name: str, score: Callable[..., Attribution], about: str) -> Method:
+def _of_sources(name: str, score: Callable[..., Attribution], about: str, unit: str = "nats") -> Method:
     """A method that leaves passages out."""
-    return Method(name, _by_place(score), "nats", "score", about)
+    return Method(name, _by_place(score), unit, "score", about)
 
 
 def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
@@ -97,7 +97,7 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
     attention = partial(value_weighted_attention, **counted)
     return (
         _of_sources("occlusion", partial(occlusion, floors=False, settings=Occlusion(**counted)), left_out),
-        _of_sources(both_ways.METHOD, partial(both_ways.both_ways, **counted), gained),
+        _of_sources(both_ways.METHOD, partial(both_ways.both_ways, **counted), gained, both_ways.UNIT),
         _of_sources(hierarchy.METHOD, partial(_hierarchical, settings.occlusion, **counted), opened),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
         _of_tokens(GRADIENT_NORM, partial(gradient, form="norm"), squared, reaction),
