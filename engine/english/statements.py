@@ -69,7 +69,9 @@ _FREE = word_set(
     "in on at by since near from between as for with during through until alongside under to of into about after before"
     " over against within among across throughout despite"
 )
-_NARROWING = word_set("only mostly mainly especially")
+_NARROWING = word_set("only mostly mainly especially partially partly largely never rarely hardly almost nearly")
+_TOGETHER = word_set("both together respectively each jointly")
+_LEADING = word_set("using following including regarding concerning starting beginning depending based compared given")
 _PARTING = word_set("and but while whereas")
 _COMPLETING = word_set("on for with from as under through to of into about over against")
 _NAMING = ("NOUN", "PROPN", "PRON")
@@ -190,11 +192,14 @@ def _identity(noun: Token) -> Token:
 def _cut(token: Token) -> str:
     """The kind of statement that the token's subtree makes; empty if it stays with its head."""
     first, last, doc, head = token.left_edge.i, token.right_edge.i, token.doc, token.head
-    comma = first > 0 and doc[first - 1].text in (",", "–", "—", "-")
+    joined = first > 1 and doc[first - 1].text == "–" and not doc[first - 2].whitespace_ and head.pos_ == "PROPN"
+    comma = first > 0 and doc[first - 1].text in (",", "–", "—", "-") and not joined  # "San Diego–Tijuana"
     before_comma = last + 1 < len(doc) and doc[last + 1].text in (",", ":", "–", "—")
     if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
         return "" if (comma and _is_on_event(token)) or not _can_detach(token, comma) else "relative"
     if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
+        if comma and any(c.dep_ == "relcl" and c.i < token.i for c in head.children):
+            return ""  # "the town, where it stayed, leaving in May"
         known = comma or not (_is_restrictive(head) or head.dep_ == "ROOT")
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
         doing = token.tag_ == "VBG" and (comma or _identity(head) != head) and _finite_tags(token.sent.root)
@@ -209,8 +214,9 @@ def _cut(token: Token) -> str:
         return "clause" if stated and not _is_negated(head) else ""
     subject = subject_of(head)
     if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
-        led = token.lower_ == "using" or any(c.dep_ == "agent" for c in head.children)
-        dangling = token.tag_ == "VBG" and subject.dep_ == "nsubjpass" and led  # "was dissolved by Ann, using 20 mL"
+        agent = token.tag_ == "VBG" and any(c.dep_ == "agent" for c in head.children)  # "was made by Ann, working"
+        passive = subject.dep_ == "nsubjpass" and token.lower_ in _LEADING  # "was dissolved, using 20 mL"
+        dangling = agent or passive or token.lower_ in _LEADING - {"using"} or _is_unreal(head)
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
         return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
     return ""
@@ -320,7 +326,7 @@ class Sentence:
     def _auxiliary(self, root: Token, noun: Token) -> str:
         """The verb to insert: present for an apposition, else the tense of the main verb."""
         main = root.head
-        while main.pos_ not in ("VERB", "AUX") and main.head != main:
+        while not (main.pos_ in ("VERB", "AUX") and _finite_tags(main)) and main.head != main:
             main = main.head
         present = root.dep_ == "appos" or _finite_tags(main) <= {"VBZ", "VBP"}
         many = is_plural(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
@@ -363,7 +369,7 @@ def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:
 def split_coordination(statement: Statement) -> Iterator[Statement]:
     """A statement for each part of the first coordination that can be split, each split further."""
     held = {token.i for token in statement.tokens}
-    enclosed = _enclosed(statement.tokens)
+    enclosed = _enclosed(statement)
     chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj" and word.i not in enclosed)
     chain = next((found for found in chains if len(found) > 1 and _can_split(found, statement.root)), None)
     if chain is None:
@@ -373,16 +379,23 @@ def split_coordination(statement: Statement) -> Iterator[Statement]:
         yield from split_coordination(_with_conjunct(statement, chain, part))
 
 
-def _enclosed(tokens: Sequence[Token]) -> set[int]:
-    """The indices of tokens in brackets whose two halves are there, with the brackets."""
-    found: set[int] = set()
+def _brackets(doc: Doc) -> dict[int, int]:
+    """The indices of brackets that have another half, each with that of the other half."""
+    found: dict[int, int] = {}
     opened: list[int] = []
-    for token in sorted(tokens, key=lambda t: t.i):
+    for token in doc:
         if token.text in _OPENING:
             opened.append(token.i)
         elif token.text[0] in _CLOSING and opened:  # "):" is one token
-            found.update(range(opened.pop(), token.i + 1))
+            found |= {(first := opened.pop()): token.i, token.i: first}
     return found
+
+
+def _enclosed(statement: Statement) -> set[int]:
+    """The indices of the tokens in brackets whose two halves the statement has."""
+    held = {token.i for token in statement.tokens}
+    pairs = _brackets(statement.root.doc).items()
+    return {i for a, b in pairs if a in held and b in held for i in range(a + 1, b)} & held
 
 
 def _conjuncts(word: Token, held: set[int]) -> list[Token]:
@@ -400,7 +413,8 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     if (
         (word.dep_ == "appos" and word != root)
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
-        or (word.dep_ in ("compound", "nmod") and word.pos_ == "PROPN")  # "the Lee and Cox musical"
+        or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
+        or _is_collective(word)
         or (word.dep_ == "pobj" and word.head.lower_ == "of" and _is_article_new(word, others))
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
         or (
@@ -415,7 +429,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
     if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
         return False
-    if coarse == {"VERB"} and _shares_object(chain):
+    if coarse == {"VERB"} and (_shares_object(chain) or _shares_limit(chain)):
         return False
     named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
     if named is not None and any(named.start <= token.i < named.end for token in others):
@@ -428,6 +442,22 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or any(c.dep_ == "mark" and c.lower_ in _CONDITIONS for c in above.children)
         for above in (word, *word.ancestors)
     )
+
+
+def _is_collective(word: Token) -> bool:
+    """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?"""
+    verb = word.head
+    if word.dep_ in _SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
+        return True
+    ends = [c for c in verb.children if c.dep_ in ("nsubj", "attr")] if verb.lower_ in _BE else []
+    plural = any(is_plural(c) and c != word and c.pos_ == "NOUN" and c.i not in _series(word) for c in ends)
+    named = word.dep_ == "attr" or any(c.lower_ == "the" for end in ends for c in end.children if end != word)
+    return word in ends and not is_plural(word) and plural and named  # "A and B are the ports", "the ports are A and B"
+
+
+def _series(word: Token) -> set[int]:
+    """Token indices of those coordinated with the word."""
+    return {t.i for t in word.conjuncts}
 
 
 def _is_article_new(word: Token, others: Iterable[Token]) -> bool:
@@ -445,6 +475,12 @@ def _shares_object(verbs: Sequence[Token]) -> bool:
         and not any(c.dep_ in _SUBJECTS for c in after.children)
         for verb, after in pairwise(verbs)
     )
+
+
+def _shares_limit(verbs: Sequence[Token]) -> bool:
+    """Does an adverb limit the first verb, and perhaps the next one ("partly paid and signed")?"""
+    later = any(c.dep_ in _SUBJECTS for verb in verbs[1:] for c in verb.children)
+    return not later and any(c.lower_ in _NARROWING for c in verbs[0].lefts)
 
 
 def _is_marked(token: Token) -> bool:
@@ -522,6 +558,10 @@ def split_phrases(statement: Statement) -> list[Statement]:
     beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
     if not all(any(c.children) for c in beside):  # misread: "within" alone in "within 30 days after the trip"
         return [statement]
+    if any(n.pos_ == "NUM" and n.ent_type_ != "DATE" for c in beside for n in c.children):
+        return [statement]  # "led in sacks with 11"
+    if beside and verb.lower_ in _BE and not any(c.dep_ in ("attr", "acomp") for c in verb.children):
+        beside.pop(0)  # "was in use"
     if beside and beside[0].i == verb.i + 1 and verb.tag_ != "VBN" and beside[0].lower_ in _COMPLETING:
         beside.pop(0)  # "relied on it"
     free = [{t.i for t in c.subtree} for c in beside]
@@ -639,7 +679,7 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
         lost |= any(token.i not in covered and token.pos_ in _CONTENT for token in doc)
         for place, content, at in asides:
             before = [t for t in doc if t.idx + start < place <= start + len(words) + 1 and not t.is_punct]
-            if before and before[-1].pos_ in ("NOUN", "PROPN", "NUM"):
+            if before and before[-1].pos_ in ("NOUN", "PROPN"):
                 facts.append(_aside(sentence, before[-1], content, at))
             else:
                 lost |= bool(before)
@@ -690,7 +730,7 @@ def _aside(sentence: Sentence, noun: Token, content: str, at: int) -> Statement:
     inside = parse(content)
     told, many = inside and inside[0].tag_ == "VBN", noun.tag_ == "NNS"  # a title is one thing
     link = ("were" if told else "are") if many else "was" if told else "is"
-    link += " from" if re.fullmatch(r"\d{4}", content) else ""
+    link += " from" if re.fullmatch(r"\d{4}(?:\s*[-–]\s*\d{4})?", content) else ""
     return Statement(noun, (*sentence.phrase(noun), Inserted(link), Inserted(content, at)))
 
 
@@ -710,10 +750,9 @@ def _unsplit(text: str) -> tuple[str, list[Copied]]:
 
 def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:
     """The statement as text, spaced as in the source, with its copied tokens."""
-    held = {token.i for token in statement.tokens}
-    enclosed = _enclosed(statement.tokens)
-    filled = {i for i in enclosed if {i - 1, i + 1} & enclosed & held}
-    words = [w for w in statement.words if isinstance(w, Inserted) or not _is_orphan(w, held, filled)]
+    held, enclosed = {token.i for token in statement.tokens}, _enclosed(statement)
+    gone = {a for a, b in _brackets(sentence.doc).items() if enclosed.isdisjoint(range(min(a, b), max(a, b)))}
+    words = [w for w in statement.words if isinstance(w, Inserted) or not (w.i in gone or _is_orphan(w, held))]
     kept: list[Token | Inserted] = []
     for mark, run in groupby(words, lambda word: not isinstance(word, Inserted) and word.text in _MARKS):
         group = list(run)
@@ -748,11 +787,7 @@ def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
     return beside or word.tag_ == "POS" or word.text in ",.;:)]%"
 
 
-def _is_orphan(word: Token, held: set[int], filled: set[int]) -> bool:
-    """Is it a quote, a bracket without content or its other half, or a conjunction that lost the words it joins?"""
-    if word.text in (*_OPENING, *_CLOSING):
-        return word.i not in filled
-    if word.text in _QUOTES:
-        return True
+def _is_orphan(word: Token, held: set[int]) -> bool:
+    """Is it a quote, or a conjunction that lost the words it joins?"""
     joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
-    return word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined)
+    return word.text in _QUOTES or (word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined))
