@@ -429,7 +429,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
     if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
         return False
-    if coarse == {"VERB"} and (_shares_object(chain) or _shares_limit(chain)):
+    if _shares_end(chain) or (coarse == {"VERB"} and _shares_limit(chain)):
         return False
     named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
     if named is not None and any(named.start <= token.i < named.end for token in others):
@@ -467,13 +467,16 @@ def _is_article_new(word: Token, others: Iterable[Token]) -> bool:
     )
 
 
-def _shares_object(verbs: Sequence[Token]) -> bool:
-    """Has a verb nothing of its own after it that the next one's object may belong to ("supports and extends it")?"""
+def _shares_end(chain: Sequence[Token]) -> bool:
+    """Has a part nothing of its own after it that the end of the next one may belong to?
+
+    "They support and extend it"; "the making and selling of looms".
+    """
     return any(
-        not any(c.i > verb.i and c.dep_ not in ("cc", "conj", "punct") for c in verb.children)
-        and any(c.dep_ == "dobj" for c in after.children)
-        and not any(c.dep_ in _SUBJECTS for c in after.children)
-        for verb, after in pairwise(verbs)
+        not any(c.i > part.i and c.dep_ not in ("cc", "conj", "punct") for c in part.children)
+        and any(c.dep_ == "dobj" or (c.dep_ == "prep" and c.lower_ == "of") for c in after.rights)
+        and not {c.dep_ for c in after.children} & {*_SUBJECTS, *_DETERMINING}
+        for part, after in pairwise(chain)
     )
 
 

@@ -157,7 +157,7 @@ class Postings:
         """The word, as its stem, that is spelled most like this one, and the first text with it; None if none is close.
 
         Only words of letters are compared (another number is another thing), with those of the same first letter,
-        which is seldom mistyped: a vocabulary of a million takes a tenth of a second.
+        which is seldom mistyped: a vocabulary of a million takes a third of a second.
         """
         stem = "".join(_tokens([word])[0])
         if not word.isalpha() or not stem:

@@ -331,6 +331,7 @@ def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, 
         "Her work was partly copied and sold",
         "Without tin, using lead, it would melt",
         "The flat was in use from 1870 to 1939",
+        "The capital and seat of government is Oslo",
         "The source(s) of the stain remain unknown",
     ],
 )
