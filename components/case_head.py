@@ -14,7 +14,7 @@ from components.pages import page_link
 from components.sentences import KINDS
 from components.settings_panel import chosen_settings
 from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict, verdict_line
-from engine.answer.in_documents import doubted, likely_answered, repeated, unknown
+from engine.answer.in_documents import doubted, probably_answered, repeated, unknown
 from engine.cases.review import Review
 from engine.core.text import counted
 from engine.core.values import Case
@@ -87,7 +87,7 @@ def _unchecked(case: Case) -> str:
         return "The writer says that the passages do not answer the question."
     if not case.answer.text.strip():
         return "The case has no answer to check."
-    return f"Not checked yet. {likely_answered(case)}".strip()
+    return f"Not checked yet. {probably_answered(case)}".strip()
 
 
 def _reviewed(review: Review) -> str:

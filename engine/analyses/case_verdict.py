@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from engine.analyses.facts import record_of
 from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.answer.citations import without_markers
-from engine.answer.in_documents import likely_answered
+from engine.answer.in_documents import probably_answered
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, Review
 from engine.core.errors import RecordError
@@ -228,7 +228,7 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
 def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
     """The facts by their states, and whether the documents answer the question, which no fact tells."""
     said = verdict.headline if verdict else "The answer was not checked against its sources."
-    answered = likely_answered(case)
+    answered = probably_answered(case)
     return f"{said.removesuffix('.')}. {answered}" if answered else said
 
 

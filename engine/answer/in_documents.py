@@ -60,11 +60,11 @@ def repeated(case: Case) -> str:
     return "The answer only repeats the question. Ask again with the quoting reader or a larger model."
 
 
-def likely_answered(case: Case) -> str:
+def probably_answered(case: Case) -> str:
     """Whether the documents answer the case's question, in a sentence; empty if not asked, or for a refusal."""
     if case.answerable is None or case.answer.refused:
         return ""
-    how = "likely answer" if case.answerable >= EVEN else "may not answer"
+    how = "probably answer" if case.answerable >= EVEN else "may not answer"
     return f"The documents {how} the question (probability {case.answerable:.2f})."
 
 

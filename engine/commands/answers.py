@@ -6,7 +6,7 @@ from typing import TextIO
 
 import click
 
-from engine.answer.in_documents import doubted, likely_answered, repeated, unknown
+from engine.answer.in_documents import doubted, probably_answered, repeated, unknown
 from engine.commands.shared import (
     Record,
     corpus_option,
@@ -50,7 +50,7 @@ def _readable(case: Case, doubt: str) -> str:
         for number, passage in enumerate(case.passages, start=1)
         if number in cited
     ]
-    said = likely_answered(case)
+    said = probably_answered(case)
     lines = [
         *([doubt, ""] if doubt else []),
         case.answer.text,

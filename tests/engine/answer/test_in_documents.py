@@ -10,8 +10,8 @@ from engine.answer.in_documents import (
     SLOPE,
     answered_probability,
     doubted,
-    likely_answered,
     probability,
+    probably_answered,
     repeated,
     unknown,
 )
@@ -63,15 +63,15 @@ def test_only_a_doubt_under_the_setting_is_said(answerable, warned):
     [
         (None, ""),
         (0.49, "The documents may not answer the question (probability 0.49)."),
-        (0.5, "The documents likely answer the question (probability 0.50)."),
+        (0.5, "The documents probably answer the question (probability 0.50)."),
     ],
 )
 def test_the_probability_is_told_in_a_sentence_except_of_a_refusal(answerable, told):
     case = Case(
         id="c", question="Who?", passages=(), answer=Answer(text="x"), stamp=Stamp(model="m"), answerable=answerable
     )
-    assert likely_answered(case) == told
-    assert likely_answered(replace(case, answer=Answer(text="x", refused=True))) == ""
+    assert probably_answered(case) == told
+    assert probably_answered(replace(case, answer=Answer(text="x", refused=True))) == ""
 
 
 @pytest.mark.parametrize(
