@@ -1,9 +1,11 @@
 """The bench of real answers: neighbours, spans, ties, kinds of misses, by hand."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
-from bench.real_answers import BOTH_WAYS, Sourced, among_neighbours, hit, kind_of, misses, rows_of, spans_of
+from bench.real_answers import BOTH_WAYS, Sourced, among_neighbours, hit, kind_of, misses, rows_of, shapley, spans_of
 
 TEXTS = {
     "Tin melts at 232 degrees.": "Tin",
@@ -16,16 +18,17 @@ TEXTS = {
 
 
 def row(**given):
-    """An answer of two tokens, which passage 1 (from 0) makes likely and passage 0 unlikely."""
+    """An answer of two tokens, which passage 1 (from 0) makes likely and passage 0 unlikely.
+
+    Its probabilities by both passages, by passage 1, by passage 0, by none.
+    """
     own = {
         "question": "What melts?",
         "passages": ("Tin", "Lead melts"),
         "answer": "Lead melts",
         "gold": (1,),
         "starts": [0, 4],
-        "full": [-1.0, -2.0],
-        "without": [[-0.5, -1.0], [-4.0, -2.5]],
-        "alone": [[-3.0, -3.0], [-5.0, -3.0], [-1.0, -2.0]],
+        "left_out": np.log([[0.5, 0.5], [0.7, 0.6], [0.1, 0.25], [0.2, 0.25]]).tolist(),
     }
     return {**own, **given}
 
@@ -43,21 +46,33 @@ def test_another_text_of_the_same_page_with_the_answer_is_left_out():
 
 def test_values_by_hand():
     values = rows_of(row())
-    assert values["leave-one-out"] == pytest.approx([-1.5, 3.5])
-    assert values["alone"] == pytest.approx([-2, 3])
-    assert values[BOTH_WAYS] == pytest.approx([0, 6.5])
+    assert values["leave-one-out"] == pytest.approx(np.log([0.5 * 0.5 / (0.7 * 0.6), 0.5 * 0.5 / (0.1 * 0.25)]))
+    assert values["alone"] == pytest.approx(np.log([0.1 / 0.2, 0.7 * 0.6 / (0.2 * 0.25)]))
+    assert values[BOTH_WAYS] == pytest.approx([0, 0.4 + 0.25 + 0.5 + 0.35])
     assert values["verbatim, then word overlap"] == pytest.approx([0, 1002])
     assert hit(np.array([1.0, 1.0]), (1,)) == 0.5
+
+
+def test_shapley_values_by_hand_and_by_all_orders():
+    assert shapley(row(), np.exp).sum(1) == pytest.approx([-0.2, 0.75]), "half of what is added first, and last"
+    rows = np.random.default_rng(0).normal(size=(16, 3))
+    found = np.zeros((4, 3))
+    for order in permutations(range(4)):
+        left_out = 15
+        for j in order:
+            found[j] += (rows[left_out ^ 1 << j] - rows[left_out]) / 24
+            left_out ^= 1 << j
+    assert shapley(row(left_out=rows.tolist(), passages=("",) * 4)) == pytest.approx(found)
+    assert found.sum(0) == pytest.approx(rows[0] - rows[15])
 
 
 def test_a_long_answer_is_asked_in_spans_of_its_own_tokens():
     words = list("abcdefghijkl")
     starts = [2 * n for n in range(12)]
     tokens = [-float(n) for n in range(12)]
-    spans = spans_of(row(answer=" ".join(words), starts=starts, full=tokens, without=[tokens] * 2, alone=[tokens] * 3))
+    spans = spans_of(row(answer=" ".join(words), starts=starts, left_out=[tokens] * 4))
     assert [span["answer"] for span in spans] == ["a b c d e", "f g h i j"], "a rest of two words is left out"
-    assert spans[1]["full"] == tokens[5:10] and spans[1]["starts"] == [0, 2, 4, 6, 8]
-    assert np.shape(spans[1]["alone"]) == (3, 5)
+    assert spans[1]["left_out"] == [tokens[5:10]] * 4 and spans[1]["starts"] == [0, 2, 4, 6, 8]
     assert [span["answer"] for span in spans_of(row())] == ["Lead melts"]
 
 

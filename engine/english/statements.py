@@ -198,7 +198,7 @@ def _cut(token: Token) -> str:
     if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
         return "" if (comma and _is_on_event(token)) or not _can_detach(token, comma) else "relative"
     if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
-        if comma and any(c.dep_ == "relcl" and c.i < token.i for c in head.children):
+        if comma and token.tag_ == "VBG" and any(c.dep_ == "relcl" and c.i < token.i for c in head.children):
             return ""  # "the town, where it stayed, leaving in May"
         known = comma or not (_is_restrictive(head) or head.dep_ == "ROOT")
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known

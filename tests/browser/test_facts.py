@@ -51,7 +51,7 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     facts = page.locator("button.fact")
     expect(facts).to_have_count(3)
     expect(page.locator(".chip", has_text="edit proposed")).to_have_count(2)
-    expect(page.locator(".chip.good")).to_have_text(re.compile(r"^borne out · p 0\.\d\d$"))
+    expect(page.locator(".chip.good")).to_have_text(re.compile(r"^borne out · probability 0\.\d\d$"))
     expect(page.locator(".detail")).to_contain_text("verdicts are right")
 
     # The keyboard steps through the facts; the filter leaves those that need attention.

@@ -61,8 +61,8 @@ def test_agrees_with_the_former_numbers_of_the_bench():
     """There a passage that contained the characters had 1000, and each different content word that it shares 1."""
     for part in ("Ostrel", "painted green", "the kiln is green", "green kilns", "2 ships"):
         texts = tuple(" ".join(text.split()) for text in PASSAGES)
-        tokens = {"full": [0.0], "without": [[0.0]] * 3, "alone": [[0.0]] * 4}
-        values = rows_of({"question": "Why?", "answer": part, "passages": texts, "starts": [0], **tokens})
+        given = {"question": "Why?", "answer": part, "passages": texts, "starts": [0]}
+        values = rows_of({**given, "left_out": [[0.0]] * 2 ** len(texts)})
         shared = [len(set(content_words(part)) & set(content_words(text))) for text in texts]
         former = [1000 * (part.lower() in text.lower()) + n for text, n in zip(texts, shared, strict=True)]
         assert values["word overlap"].tolist() == shared
