@@ -71,7 +71,7 @@ _FREE = word_set(
 )
 _NARROWING = word_set("only mostly mainly especially partially partly largely never rarely hardly almost nearly")
 _TOGETHER = word_set("both together respectively each jointly")
-_LEADING = word_set("using following including regarding concerning starting beginning depending based compared given")
+_LEADING = word_set("following including regarding concerning starting beginning depending based compared given")
 _PARTING = word_set("and but while whereas")
 _COMPLETING = word_set("on for with from as under through to of into about over against")
 _NAMING = ("NOUN", "PROPN", "PRON")
@@ -214,9 +214,9 @@ def _cut(token: Token) -> str:
         return "clause" if stated and not _is_negated(head) else ""
     subject = subject_of(head)
     if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
-        agent = token.tag_ == "VBG" and any(c.dep_ == "agent" for c in head.children)  # "was made by Ann, working"
-        passive = subject.dep_ == "nsubjpass" and token.lower_ in _LEADING  # "was dissolved, using 20 mL"
-        dangling = agent or passive or token.lower_ in _LEADING - {"using"} or _is_unreal(head)
+        other = token.lower_ == "using" or (token.tag_ == "VBG" and any(c.dep_ == "agent" for c in head.children))
+        passive = subject.dep_ == "nsubjpass" and other  # "was dissolved, using 20 mL", "was made by Ann, working"
+        dangling = passive or token.lower_ in _LEADING or _is_unreal(head)
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
         return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
     return ""
@@ -445,19 +445,18 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
 
 
 def _is_collective(word: Token) -> bool:
-    """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?"""
+    """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?
+
+    "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left".
+    """
     verb = word.head
     if word.dep_ in _SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
         return True
-    ends = [c for c in verb.children if c.dep_ in ("nsubj", "attr")] if verb.lower_ in _BE else []
-    plural = any(is_plural(c) and c != word and c.pos_ == "NOUN" and c.i not in _series(word) for c in ends)
-    named = word.dep_ == "attr" or any(c.lower_ == "the" for end in ends for c in end.children if end != word)
-    return word in ends and not is_plural(word) and plural and named  # "A and B are the ports", "the ports are A and B"
-
-
-def _series(word: Token) -> set[int]:
-    """Token indices of those coordinated with the word."""
-    return {t.i for t in word.conjuncts}
+    if verb.lower_ not in _BE or word.dep_ not in ("nsubj", "attr") or is_plural(word):
+        return False
+    wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word]
+    wholes = [c for c in wholes if c.pos_ == "NOUN" and is_plural(c)]
+    return any(word.dep_ == "attr" or any(d.lower_ == "the" for d in whole.children) for whole in wholes)
 
 
 def _is_article_new(word: Token, others: Iterable[Token]) -> bool:

@@ -4,8 +4,8 @@ Left out of all passages, a passage whose words another one has too scores near 
 text on the subject would do. For each token of the answer the gain is taken both ways, and only where it is one: a
 loss says that a passage made the model expect other words, not where these came from. In nats a few tokens that the
 model hardly expects decide a span; in probability no token counts more than another. No paper's method; the two
-differences are those of occlusion.py. On answers with known sources it does better than leave-one-out and verbatim
-matching, and as well as Shapley values of the same gains (bench/RESULTS.md, "The source of real answers").
+differences are those of occlusion.py. On answers with known sources it does better than leave-one-out, a little better
+than verbatim matching, and as well as Shapley values of these gains (bench/RESULTS.md, "The source of real answers").
 Left out: what speaks against an answer.
 """
 
