@@ -21,6 +21,7 @@ _POSSESSIVE = re.compile(r"['’]s?(?!\w)")
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'’&-]*(?:\.(?=\w)[\w'’&-]+)*")
 _NO_NAMES = STOP_WORDS | NUMBER_WORDS.keys()
 _POSSESSIVE_END = re.compile(r"['’]s?$")
+_TORN = re.compile(r"(?<=\d)\s*(,(?=\s*\d{3}(?!\d))|\.)\s*(?=\d)")
 
 
 def is_content(word: str) -> bool:
@@ -69,12 +70,12 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
 
     A day counts with its month: "5 March" is missing from "five on 8 March". A day "after" or "before" is left to the
     verifier. The first word of the fact counts as a name only where it stands capitalised elsewhere or is followed by
-    one.
+    one. A number that the evidence has with blanks inside ("56, 000"), as tokenised and scanned text does, is there.
 
     >>> missing("Ada moved to Estonia in 1990", "Ada left for Riga in 1990.")
     ('Estonia',)
     """
-    theirs = quantities(evidence)
+    theirs = quantities(evidence) + quantities(_TORN.sub(r"\1", evidence))
     told = [q for q in quantities(fact) if q.unit == "day" and q.comparison in ("<", ">")]
     compared = [(q.comparison_start, q.end + 6) for q in told]
     days, named = {(day, month) for _, _, day, month in dates(evidence)}, {name for _, _, name in months(evidence)}

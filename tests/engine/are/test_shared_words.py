@@ -60,3 +60,8 @@ def test_a_number_is_borne_out_by_one_of_its_kind(fact, evidence, lacking):
 )
 def test_words_of_time_compare_dates_and_a_day_after_or_before_is_left_to_the_verifier(fact, evidence, lacking):
     assert missing(fact, evidence) == lacking
+
+
+def test_a_number_torn_by_blanks_is_in_the_evidence():
+    evidence = "Around 56, 000 dogs ate 1. 3 kg in 19, 90."
+    assert missing("Around 56,000 dogs ate 1.3 kg in 1990", evidence) == ("1990",)
