@@ -1,8 +1,9 @@
 """Compare a language model with the rules at splitting and editing.
 
-    python -m bench.by_model --data DIR [--model NAME] [--dtype bfloat16] [--n 100] [--edits 100] [--write]
+    python -m bench.by_model --data DIR [--model NAME] [--dtype bfloat16] [--n 100] [--edits 100] [--out FILE] [--write]
 
-Facts: PropSegmEnt's test part and the bank drafts' sentences, best-token F1 against the gold facts. Edits: VitaminC's
+Facts: PropSegmEnt's test part and the bank drafts' sentences, best-token F1 against the gold facts. FILE gets the
+model's facts, one sentence a line. Edits: VitaminC's
 claims with a corrected one, SARI; the model is asked for every claim, then only for those that the verifier calls
 *editing required*, as ARE does. The model answers greedily, many prompts at once, after three worked examples.
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.facts import sari
-from bench.gold_facts import Row, bank_facts, decomposition
+from bench.gold_facts import Row, bank_facts, decomposition, lead
 from bench.results import conditions, write_section
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
@@ -59,8 +60,8 @@ def facts(model: Any, rows: Sequence[Row]) -> dict[str, list[str]]:
     return {row["sentence"]: found or split(row["sentence"]) for row, found in zip(rows, read, strict=True)}
 
 
-def splitting(data: Path, model: Any, n: int) -> list[Row]:
-    """The figures of the model and of the rules on both sets."""
+def splitting(data: Path, model: Any, n: int, out: Path | None) -> list[Row]:
+    """The figures of the model and of the rules on each set, and the model's lead over the rules."""
     test = [row for row in _read(data / "propsegment" / "propositions.jsonl") if row["reference"]]
     test = random.Random(1337).sample([row for row in test if row["split"] == "test"], n)
     found = []
@@ -68,11 +69,15 @@ def splitting(data: Path, model: Any, n: int) -> list[Row]:
         start = time.perf_counter()
         by_model = facts(model, rows)
         seconds = (time.perf_counter() - start) / len(rows)
-        for who, splitter, each in ((model.name, by_model.__getitem__, seconds), ("rules", split, None)):
-            found.append({"set": name, "who": who, **decomposition(rows, splitter), "seconds": each})
-            print(json.dumps(found[-1]), flush=True)
-        for row in rows[:6]:
-            print(json.dumps({"sentence": row["sentence"], "facts": by_model[row["sentence"]]}), flush=True)
+        leads = [lead(rows, by_model.__getitem__, split, part) for part in (0, 1)]
+        for who, splitter, each, ahead in ((model.name, by_model.__getitem__, seconds, leads), ("rules", split, 0, ())):
+            found.append({"set": name, "who": who, **decomposition(rows, splitter), "seconds": each, "leads": ahead})
+            print(json.dumps(found[-1], default=str), flush=True)
+        if out:
+            with out.open("a", encoding="utf-8") as file:
+                file.writelines(
+                    json.dumps({"set": name, "sentence": s, "facts": f}) + "\n" for s, f in by_model.items()
+                )
     return found
 
 
@@ -117,16 +122,27 @@ def report(model: str, split_by: Sequence[Row], edited: Sequence[Row]) -> str:
         [
             f"## A language model against the rules\n\n{conditions(models=model)}\n",
             "Facts of a sentence against gold facts: best-token F1 of the facts and of the gold ones, error of the"
-            " count. The model sees three worked examples and answers greedily.\n",
-            "| facts by | set | sentences | of the facts | of the gold ones | count |\n|---|---|---|---|---|---|",
+            " count. The model sees three worked examples and answers greedily. In brackets its lead over the rules on"
+            " the same sentences (95% interval).\n",
+            "| facts by | set | sentences | of the facts | of the gold ones | count | seconds |",
+            "|---|---|---|---|---|---|---|",
             *(
-                f"| {row['who']} | {row['set']} | {row['n']} | {row['precision']:.3f} | {row['recall']:.3f} |"
-                f" {row['count_error']:.2f} |"
+                f"| {row['who']} | {row['set']} | {row['n']} | {_with_lead(row, 'precision', 0)} |"
+                f" {_with_lead(row, 'recall', 1)} | {row['count_error']:.2f} | {row['seconds']:.1f} |"
                 for row in split_by
             ),
             *(edits if edited else ()),
         ]
     )
+
+
+def _with_lead(row: Row, value: str, part: int) -> str:
+    """The value, with the lead over the rules where there is one."""
+    ahead = ""
+    if row["leads"]:
+        found = row["leads"][part]
+        ahead = f" ({found.mean:+.3f}, {found.low:+.3f} to {found.high:+.3f})"
+    return f"{row[value]:.3f}{ahead}"
 
 
 def main() -> None:
@@ -137,10 +153,11 @@ def main() -> None:
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--n", type=int, default=100, help="sentences of PropSegmEnt")
     parser.add_argument("--edits", type=int, default=100, help="claims to edit; 0: none")
+    parser.add_argument("--out", type=Path, default=None, help="a file for the model's facts")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     model = load_writer(asked.model, asked.dtype, "cpu")
-    split_by = splitting(asked.data, model, asked.n)
+    split_by = splitting(asked.data, model, asked.n, asked.out)
     edited = editing(asked.data, model, asked.edits) if asked.edits else []
     if asked.write:
         write_section("by_model", report(asked.model, split_by, edited))
