@@ -248,11 +248,22 @@ def tracked_changes(case: Case, record: AreRecord, review: Review) -> list[Block
 
 def tracked_text(case: Case, record: AreRecord, review: Review) -> Text:
     """The checked answer with its edits drawn in, each with its number and what was decided."""
-    return Text(cited(tracked_runs(record.checked, *revision(record, case.answer, review)), case), "answer")
+    runs = tracked_runs(record.checked, *revision(record, case.answer, review), undecided(review))
+    return Text(cited(runs, case), "answer")
 
 
-def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decision]) -> tuple[TextRun, ...]:
-    """The answer with the edits that have a certain place or were accepted, struck through and underlined."""
+def undecided(review: Review) -> str:
+    """The word for an edit that nobody decided: the text of a sign-off leaves it out."""
+    return "left out" if review.status == "signed off" else "not decided"
+
+
+def tracked_runs(
+    answer: str, edits: Iterable[Placed], decided: dict[str, Decision], rest: str = "not decided"
+) -> tuple[TextRun, ...]:
+    """The answer with the edits that have a certain place or were accepted, struck through and underlined.
+
+    Each is followed by its number and what was decided, `rest` where nothing was.
+    """
     runs, position = [], 0
     shown = (e for e in edits if e.status == "placed" or decided.get(e.id) == "accepted")
     for edit in sorted(shown, key=lambda e: (e.start, e.end)):
@@ -263,7 +274,7 @@ def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decisi
             runs.append(TextRun(answer[edit.start : edit.end]))
         else:
             runs += [TextRun(answer[edit.start : edit.end], "old"), TextRun(edit.new, "new")]
-        runs.append(TextRun(f" (edit {edit.id}, {decided.get(edit.id, 'not decided')})", "strong"))
+        runs.append(TextRun(f" (edit {edit.id}, {decided.get(edit.id, rest)})", "strong"))
         position = edit.end
     return tuple(run for run in (*runs, TextRun(answer[position:])) if run.text)
 
@@ -272,7 +283,7 @@ def _edits_table(record: AreRecord, review: Review) -> Table:
     decided, rows = decisions(record, review), []
     for edit in record.edits:
         mark = review.overrides.get(f"edit:{edit.id}") if edit.id in decided else None
-        state = "a suggestion, not put in" if edit.status == "suggestion" else decided.get(edit.id, "not decided")
+        state = "a suggestion, not put in" if edit.status == "suggestion" else decided.get(edit.id, undecided(review))
         fact = record.facts[edit.fact].fact.text if edit.fact < len(record.facts) else ""
         after = edit.ruling.note if edit.ruling else "not checked"
         why, decision = Cell(edit.why, note=f"after it: {after}"), Cell(state, note=decided_by(mark))

@@ -9,7 +9,7 @@ import msgspec
 
 from engine.analyses.attribution import attribution_blocks, attribution_of
 from engine.analyses.case_verdict import SentenceVerdict, case_verdict, in_words, open_items, verdict_line
-from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs
+from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs, undecided
 from engine.analyses.imported import KIND as LABELS
 from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.registry import find
@@ -334,7 +334,7 @@ def _tracked(case: Case, review: Review) -> list[Block]:
     edits = [edit for edit in known if decided.get(edit.id) != "rejected"]
     if not edits:
         return []
-    text = Text(cited(tracked_runs(record.checked, edits, decided), case), "answer")
+    text = Text(cited(tracked_runs(record.checked, edits, decided, undecided(review)), case), "answer")
     return [Section("Tracked changes", (plain(TRACKED, "note"), text), level=3)]
 
 

@@ -144,6 +144,14 @@ def test_a_reviewers_word_on_a_fact_and_an_edit_stands_beside_the_machines_own(c
     assert "wrong year (by Ada: Read the plaque.)" in text
 
 
+def test_what_nobody_decided_is_left_out_of_a_signed_text(case):
+    case = with_edit(case)
+    marks = reviewed(case, MarkDraft(kind="status", author="Ada", value="signed off"))
+    assert "(edit 1, not decided)" in html_report(case)
+    assert "not decided" not in html_report(case, marks)
+    assert "(edit 1, left out)" in html_report(case, marks)
+
+
 def test_a_decision_on_another_checks_edit_does_not_count(case):
     record = AreRecord.from_dict(result_of(with_edit(case), "facts"))
     stale = MarkDraft(
