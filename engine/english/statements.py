@@ -81,7 +81,7 @@ _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
 _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
-_ENUMERATOR = re.compile(r"[a-z]|[ivx]+|\d{1,2}", re.IGNORECASE)
+_KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
 _NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
 _PART = re.compile(r"[^;\s][^;]*")  # between semicolons
 _TELLING = re.compile(  # verbs with a clause without "that" as their object
@@ -183,10 +183,7 @@ def _identity(noun: Token) -> Token:
     if first.dep_ != "attr" or first.head.lower_ not in _BE or _is_negated(first.head):
         return noun
     subject = subject_of(first.head)
-    if subject is None or subject.lower_ in _IT:
-        return noun
-    named = noun.pos_ == "PROPN" and subject.pos_ == "NOUN" and is_plural(subject) and not is_plural(noun)
-    return noun if named else subject  # "The chairs were Ann, elected in 2002; and Bo"
+    return noun if subject is None or subject.lower_ in _IT else subject
 
 
 def _cut(token: Token) -> str:
@@ -198,8 +195,6 @@ def _cut(token: Token) -> str:
     if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
         return "" if (comma and _is_on_event(token)) or not _can_detach(token, comma) else "relative"
     if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
-        if comma and token.tag_ == "VBG" and any(c.dep_ == "relcl" and c.i < token.i for c in head.children):
-            return ""  # "the town, where it stayed, leaving in May"
         known = comma or not (_is_restrictive(head) or head.dep_ == "ROOT")
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
         doing = token.tag_ == "VBG" and (comma or _identity(head) != head) and _finite_tags(token.sent.root)
@@ -415,7 +410,6 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
         or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
         or _is_collective(word)
-        or (word.dep_ == "pobj" and word.head.lower_ == "of" and _is_article_new(word, others))
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
         or (
             _is_instruction(root) and (word != root or coarse != {"VERB"})
@@ -429,7 +423,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
     if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
         return False
-    if _shares_end(chain) or (coarse == {"VERB"} and _shares_limit(chain)):
+    if _shares_end(chain):
         return False
     named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
     if named is not None and any(named.start <= token.i < named.end for token in others):
@@ -459,13 +453,6 @@ def _is_collective(word: Token) -> bool:
     return any(word.dep_ == "attr" or any(d.lower_ == "the" for d in whole.children) for whole in wholes)
 
 
-def _is_article_new(word: Token, others: Iterable[Token]) -> bool:
-    """Do later parts have "a" and the first nothing: "a pair of gloves, a rope and a lamp" has no pair of ropes."""
-    return not any(c.dep_ == "det" for c in word.children) and any(
-        c.lower_ in ("a", "an") for other in others for c in other.children
-    )
-
-
 def _shares_end(chain: Sequence[Token]) -> bool:
     """Has a part nothing of its own after it that the end of the next one may belong to?
 
@@ -477,12 +464,6 @@ def _shares_end(chain: Sequence[Token]) -> bool:
         and not {c.dep_ for c in after.children} & {*_SUBJECTS, *_DETERMINING}
         for part, after in pairwise(chain)
     )
-
-
-def _shares_limit(verbs: Sequence[Token]) -> bool:
-    """Does an adverb limit the first verb, and perhaps the next one ("partly paid and signed")?"""
-    later = any(c.dep_ in _SUBJECTS for verb in verbs[1:] for c in verb.children)
-    return not later and any(c.lower_ in _NARROWING for c in verbs[0].lefts)
 
 
 def _is_marked(token: Token) -> bool:
@@ -621,8 +602,8 @@ def first_conjunct(token: Token) -> Token:
 
 
 def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
-    """The facts with their copied tokens: (offset in the fact, offset in `text`, length)."""
-    apart = _facts(text)
+    """The facts with their copied tokens: (offset in the fact, offset in `text`, length). A table's row is one fact."""
+    apart = None if "|" in text else _facts(text)
     found: dict[str, list[Copied]] = {}
     for words, pieces in [_unsplit(text)] if apart is None else apart:
         if any(c.isalnum() for c in words):
@@ -722,7 +703,7 @@ def _qualifies(content: str) -> bool:
     """Do brackets say under what condition, or how far, rather than what the noun before them is; so does a number."""
     kinds = ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
     opening = any(first.tag_ != "VBN" and first.pos_ in kinds for first in (parse(content) or ())[:1])
-    return opening or _ENUMERATOR.fullmatch(content) is not None
+    return opening or _KEPT.fullmatch(content) is not None
 
 
 def _aside(sentence: Sentence, noun: Token, content: str, at: int) -> Statement:
@@ -732,7 +713,7 @@ def _aside(sentence: Sentence, noun: Token, content: str, at: int) -> Statement:
     inside = parse(content)
     told, many = inside and inside[0].tag_ == "VBN", noun.tag_ == "NNS"  # a title is one thing
     link = ("were" if told else "are") if many else "was" if told else "is"
-    link += " from" if re.fullmatch(r"\d{4}(?:\s*[-–]\s*\d{4})?", content) else ""
+    link += " from" if re.fullmatch(r"\d{4}", content) else ""
     return Statement(noun, (*sentence.phrase(noun), Inserted(link), Inserted(content, at)))
 
 

@@ -28,6 +28,7 @@ from engine.prompts import ask
 
 Span = tuple[int, int]
 _SHORTEST = 3  # words on either side of a cut
+_ASKED = re.compile(r"\?[\"”’»*)\s]*$")
 # The line below a table's head
 _UNDER_HEAD = re.compile(r"[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?=\n|$)")
 
@@ -35,7 +36,8 @@ _UNDER_HEAD = re.compile(r"[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[
 def clause_spans(text: str) -> tuple[Span, ...]:
     """[start, end) of the clauses of `text`, in order, not overlapping, without white space at their ends, by rules.
 
-    Sentences, cut again where a second clause has its own subject and verb. The head of a table claims nothing.
+    Sentences, cut again where a second clause has its own subject and verb. The head of a table and a question claim
+    nothing.
 
     >>> [text[a:b] for text in ["Ice melts at 0 °C; it boils at 100 °C."] for a, b in clause_spans(text)]
     ['Ice melts at 0 °C', 'it boils at 100 °C.']
@@ -47,7 +49,8 @@ def clause_spans(text: str) -> tuple[Span, ...]:
             sides = text[cuts[-1] : start + cut], sentence[cut:]
             cuts += [start + cut] if all(len(side.split()) >= _SHORTEST for side in sides) else []
         found += [_trimmed(text, *span) for span in pairwise([*cuts, end])]
-    said = (span for span in found if any(c.isalnum() for c in blanked(text[slice(*span)])))
+    words = {span: blanked(text[slice(*span)]) for span in found}
+    said = (span for span in found if any(map(str.isalnum, words[span])) and not _ASKED.search(words[span]))
     return tuple((a, b) for a, b in said if "|" not in text[a:b] or not _UNDER_HEAD.match(text, b))
 
 
