@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
 from engine.english.statements import is_plural, subject_of
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
 
 _POINTS = r"[Ii]t(?! (?:is|was)\b.*\b(?:that|who)\b)"  # not "It was Ann who sold it"
 _THIS = r"[Tt]his(?= (?:is|was|has|had|can|may|will)\b)"  # not "this transfer"
@@ -38,11 +42,16 @@ class Known:
             return self
         if is_plural(subject) or any(child.dep_ == "conj" for child in subject.children):
             kinds: tuple[str, ...] = ("they",)
-        elif subject.ent_type_ == "PERSON":
+        elif subject.ent_type_ == "PERSON" or any(_is_person(child) for child in subject.head.children):
             kinds = ("he", "she")
         else:
             kinds = ("he", "she", "it", "this") if subject.pos_ == "PROPN" and len(words) == 1 else ("it", "this")
         return Known({**self.subjects, **dict.fromkeys(kinds, words.text)})
+
+
+def _is_person(word: Token) -> bool:
+    """Is it a person whom the subject is said to be ("Its engineer was Ida Mohr")?"""
+    return word.dep_ == "attr" and word.ent_type_ == "PERSON"
 
 
 def resolve(fact: str, known: Known) -> tuple[str, int]:

@@ -113,6 +113,12 @@ def test_a_pronoun_without_a_known_subject_stays():
     assert resolve("He won", Known()) == ("He won", 0)
 
 
+def test_a_subject_that_is_said_to_be_a_person_is_not_it():
+    known = Known().after("The Alder Bridge opened.").after("The Alder Bridge's engineer was Ida Mohr.")
+    assert resolve("It is long", known)[0] == "The Alder Bridge is long"
+    assert resolve("She died", known)[0] == "The Alder Bridge's engineer died"
+
+
 def test_the_ablations_leave_a_stage_out():
     assert len(decompose(TEXT, molecular=False, atomic=False).clauses) == 1
     assert [len(c.facts) for c in decompose(TEXT, atomic=False).clauses] == [1, 1]
