@@ -134,6 +134,18 @@ def opens_with_name(sentence: str) -> bool:
     return first is None or first.tag_ == "NN" or first.pos_ == "PROPN"
 
 
+def plain_words(sentence: str) -> frozenset[str]:
+    """The verbs, adjectives and adverbs of a sentence that the lexicon has; empty without the parser.
+
+    >>> sorted(plain_words("How much does Ann pay, if she is alowed in?"))
+    ['How', 'does', 'is', 'much', 'pay']
+    """
+    from lemminflect import getAllLemmas
+
+    kinds = ("VERB", "AUX", "ADJ", "ADV", "SCONJ")
+    return frozenset(t.text for t in parse(sentence) or () if t.pos_ in kinds and getAllLemmas(t.lower_))
+
+
 def finite(participle: str, tag: str) -> str:
     """The finite form of a present participle, in Penn tags VBD, VBP or VBZ; empty if its verb is not in the lexicon.
 

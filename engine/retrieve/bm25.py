@@ -23,6 +23,7 @@ from engine.core.files import let_go
 from engine.core.text import content_words, stemmer, words as word_spans
 from engine.corpus.collection import embedding_text
 from engine.corpus.store import Snapshot, generation_folder
+from engine.english.parser import plain_words
 from engine.models.protocols import Floats
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ _HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False, "token_patter
 _K1, _B = 1.5, 0.75
 _ROUNDING = 1e-4  # of sums of what words add
 _LOOKED_UP = 4  # texts of a word that are added up in the time in which a text is looked up
-_CLOSE = 0.82  # share of letters in which the stems of a mistyped word and of the one meant agree
+_CLOSE = 0.8  # share of letters in which the stems of a mistyped word and of the one meant agree
 _MOST_UNKNOWN = 5  # words of a question that are looked for
 _MOST = "most.npy"  # the most that each word adds to a text
 _WORDS = "words.txt"  # what a word was when the index was made
@@ -287,11 +288,13 @@ def _mapped(folder: Path, snapshot: Snapshot) -> Postings:
 def unknown_words(question: str, folder: Path, snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
     """The first content words of a question that no document has, each with the nearest word that one has, or "".
 
-    Scripts without spaces between words are left out: their words are not told apart here.
+    Scripts without spaces between words are left out: their words are not told apart here. So are verbs, adjectives and
+    adverbs in English: documents answer with others than those of the question ("How much", "let").
     """
     index = index_of(folder, snapshot)
     asked = dict.fromkeys(question[start:end] for start, end in word_spans(question))
     unknown = [w for w in asked if content_words(w) and max(w) < _NO_SPACES and not index.has(w)]
+    unknown = [w for w in unknown if w not in plain_words(question)]
     return tuple((word, _nearest(word, index, snapshot)) for word in unknown[:_MOST_UNKNOWN])
 
 
@@ -301,5 +304,6 @@ def _nearest(word: str, index: Postings, snapshot: Snapshot) -> str:
         return ""
     stem, row = near
     text = embedding_text(snapshot.passages[row])
-    forms = [w.lower() for start, end in word_spans(text) if _tokens([w := text[start:end]]) == [[stem]]]
+    spoken = [text[start:end] for start, end in word_spans(text)]
+    forms = [w.lower() for w in spoken if _tokens([w]) == [[stem]] and content_words(w)]
     return next(iter(get_close_matches(word.lower(), forms, 1)), "")

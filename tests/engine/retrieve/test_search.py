@@ -76,6 +76,8 @@ def test_bm25_tells_numbers_and_words_of_one_letter_apart(question, best):
         ("What is the orgin of rust?", [("orgin", "origin")]),
         ("What is the origin of the rusting?", []),
         ("Which Musk made 2.5 l of GPT-4 with elongations?", [("Musk", ""), ("2.5", ""), ("l", ""), ("GPT-4", "")]),
+        ("How much do swimmers pay to enter?", [("swimmers", "")]),
+        ("What is the orgiin in Itso?", [("orgiin", "origin"), ("Itso", "")]),
         ("Elon's mask?", [("Elon's", ""), ("mask", "")]),
         ("锈的起源是什么?", []),
         ("one two three four five six seven", [(w, "") for w in ["one", "two", "three", "four", "five"]]),
