@@ -143,6 +143,8 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
     notes = [f"Edit {edit.id} {edit.decision}: {_change(edit)}" for edit in fact.edits if edit.decision]
     if fact.proposed and fact.mark is None and not fact.edits:
         notes.append(f"Suggested: {fact.proposed}")
+    if fact.against is not None:
+        notes.append(f"Another source may say otherwise. {_place(fact.against)}: “{fact.against.words}”")
     if fact.stand == "unsure" and fact.mark is None:
         notes.append("The verifier is unsure: read the source.")
     if fact.mark is not None:
@@ -173,12 +175,17 @@ def _change(edit: FactEdit) -> str:
 def _quote(quote: QuotedEvidence) -> dict[str, Any]:
     """The quoted sentence with some of what is around it, and where it is from."""
     before, after = quote.text[: quote.start], quote.text[quote.end :]
-    place = f"Source {quote.number}" if quote.number else "Corpus"
-    title = own_title(quote.number, quote.title)
     return {
         "before": visible(text_before(before, AROUND)),
         "words": visible(quote.words),
         "after": visible(text_after(after, AROUND)),
-        "source": visible(f"{place} · {title}" if title else place),
+        "source": visible(_place(quote)),
         "number": quote.number,
     }
+
+
+def _place(quote: QuotedEvidence) -> str:
+    """Where a quote is from."""
+    place = f"Source {quote.number}" if quote.number else "Corpus"
+    title = own_title(quote.number, quote.title)
+    return f"{place} · {title}" if title else place

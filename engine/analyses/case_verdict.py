@@ -25,6 +25,7 @@ from engine.core.text import Span, counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
+from engine.methods.are.shared_words import missing, stems
 from engine.methods.are.values import AreRecord, Evidence, FactRecord
 from engine.methods.used_supports import Quadrant
 
@@ -49,6 +50,7 @@ OWN_VERDICTS: dict[str, Stand] = {
     "irrelevant": "not found",
 }
 """The state of a sentence after a reviewer's verdict on its fact; other words leave it "unsure"."""
+SAME_THING = 0.6  # share of a fact's words from which a sentence that contradicts it is about the same thing
 
 
 def in_words(machine: str) -> str:
@@ -88,13 +90,17 @@ class FactEdit(Value, frozen=True):
 
 
 class FactVerdict(Value, frozen=True):
-    """A fact by its number ("2.1"), its verdict, by whom, its evidence; `rewritten`: a reviewer wrote its sentence."""
+    """A fact by its number ("2.1"), its verdict, by whom, its evidence; `rewritten`: a reviewer wrote its sentence.
+
+    `against` is the sentence of another passage that contradicts a fact that the check found borne out.
+    """
 
     number: str
     text: str
     stand: Stand
     by: str
     quote: QuotedEvidence | None = None
+    against: QuotedEvidence | None = None
     probability: float | None = None
     proposed: str = ""
     mark: Mark | None = None
@@ -247,6 +253,10 @@ def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
         mark = review.overrides.get(f"fact:{name}")
         if mark is not None and own_stand(mark.value) == "contradicted" and name not in mended:
             found.append(f'{mark.author} calls "{fact.fact.text}" contradicted, and the text still says it.')
+    for told in {fact.number: fact for sentence in verdict.sentences for fact in sentence.facts}.values():
+        if told.against and told.state == "borne out" and told.mark is None:
+            place = f"passage {told.against.number}" if told.against.number else "a passage of the corpus"
+            found.append(f'Of "{told.text}" {place} may say otherwise: "{" ".join(told.against.words.split())}"')
     left = [
         str(number)
         for number, sentence in enumerate(verdict.sentences, start=1)
@@ -331,6 +341,7 @@ def fact_verdict(
         stand=own_stand(mark.value) if mark else stand,
         by=mark.author if mark else ruling.by if ruling else "",
         quote=_quote(fact.fact.text, fact.evidence) if fact.evidence else None,
+        against=_against(fact),
         probability=ruling.scores.get(ruling.verdict) if ruling else None,
         proposed=fact.edit.after if fact.edit else "",
         mark=mark,
@@ -383,6 +394,17 @@ def _quote(fact: str, one: Evidence) -> QuotedEvidence:
     best = closest(fact, one)
     title = one.title or one.document
     return QuotedEvidence(text=one.text, start=best.start, end=best.end, title=title, number=one.number)
+
+
+def _against(fact: FactRecord) -> QuotedEvidence | None:
+    """The sentence of a passage that contradicts the fact, if it has most of its words and lacks its number or name."""
+    if fact.against is None:
+        return None
+    quote = _quote(fact.fact.text, fact.against)
+    words = {word for word in stems(fact.fact.text) if not any(map(str.isdigit, word))}
+    shared = words & stems(f"{quote.title} {quote.words}")
+    same_thing = len(words) > 1 and len(shared) >= SAME_THING * len(words)
+    return quote if same_thing and missing(fact.fact.text, quote.words) else None
 
 
 def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> Mapping[tuple[int, int], bool]:

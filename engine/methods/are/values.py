@@ -229,6 +229,17 @@ class FactRecord(Value, frozen=True):
         return check.ruling if check else None
 
     @property
+    def against(self) -> Evidence | None:
+        """Of a fact that is borne out, the passage that contradicts it most surely, as two sources may; else None."""
+        found = [
+            (check.ruling.scores.get("editing_required", 0.0), done.considered[check.evidence])
+            for done in self.iterations
+            for check in done.checks
+            if check.ruling.verdict == "editing_required" and not check.ruling.unsure
+        ]
+        return max(found, key=lambda one: one[0])[1] if found and self.outcome == "supported" else None
+
+    @property
     def edit(self) -> Edit | None:
         """The edit that was found, if any."""
         return next((done.edit for done in reversed(self.iterations) if done.edit is not None), None)

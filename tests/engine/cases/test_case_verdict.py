@@ -296,3 +296,21 @@ def test_a_role_in_the_place_of_another_is_never_borne_out_and_the_same_role_in_
 
     assert [text for text, stand in stands(OTHERS).items() if stand == "borne out"] == []
     assert [text for text, stand in stands(SAME).items() if stand != "borne out"] == []
+
+
+def test_a_passage_that_contradicts_what_another_bears_out_is_named():
+    bench = Workbench()
+    told = "The bridge opened in 1931 and cost 5 million.", "The bridge was opened to traffic in 1934."
+    record = AuditRecord(question="When?", passages=told, answer="The bridge opened in 1931. It cost 5 million.")
+    case = bench.analyse(bench.audit(record).id, FACTS)
+    verdict = case_verdict(case, review_of(()))
+    year, cost = (sentence.facts[0] for sentence in verdict.sentences)
+    assert (year.stand, cost.stand) == ("borne out", "borne out")
+    assert year.against is not None and (year.against.number, year.against.words) == (2, told[1])
+    assert cost.against is None
+    said = [f'Of "The bridge opened in 1931" passage 2 may say otherwise: "{told[1]}"']
+    assert open_items(case, verdict, review_of(())) == said
+    disputed = MarkDraft(kind="override", author="Ada", target=f"fact:{year.number}", value="supportive", reason="read",
+                         machine="supportive")  # fmt: skip
+    review = marked(case, disputed)
+    assert open_items(case, case_verdict(case, review), review) == []
