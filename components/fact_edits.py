@@ -47,12 +47,14 @@ def edit_card(
 ) -> None:
     """One edit: what changes, why, on which fact and passage, and the decision; a `frozen` case takes none."""
     old, new = edit.old or "nothing", edit.new or "taken out"
+    fact = record.facts[edit.fact]
+    evidence = fact.evidence or edit.evidence
     status = decision or ("suggestion" if edit.status == "suggestion" else "open")
     with st.container(border=True):
         show(tag("div", tag("b", f"{escape(edit.id)}. ") + escape(f"{old} → {new}")))
-        show(chips([("status", status), ("fact", record.facts[edit.fact].fact.text), ("because", edit.why)]))
-        with st.expander(plain(f"The passage: {edit.evidence.title or edit.evidence.document}")):
-            st.text(visible(edit.evidence.text))
+        show(chips([("status", status), ("fact", fact.fact.text), ("because", edit.why)]))
+        with st.expander(plain(f"The passage: {evidence.title or evidence.document}")):
+            st.text(visible(evidence.text))
         if edit.ruling is not None:
             st.caption(plain(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
         if frozen:

@@ -71,7 +71,7 @@ def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, An
     mark, edits = verdict.mark, verdict.edits
     stand = fact_verdict(verdict.number, record, edits=edits).stand if mark else verdict.stand
     edited = verdict.state == "edited"
-    proposed = any(edit.decision is None for edit in edits) or (verdict.proposed and not edits)
+    proposed = any(edit.decision is None and verdict.mends(edit) for edit in edits) or (verdict.proposed and not edits)
     return {
         "number": number,
         "name": verdict.number,
@@ -85,7 +85,7 @@ def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, An
         "own_kind": KINDS[own_stand(mark.value)] if mark else "",
         "lines": [visible(line) for line in (*_said(mark), *_lines(record))],
         "rounds": [
-            _round((number, place), done, record, last=done is record.last)
+            _round((number, place), done, record, last=done is record.shown)
             for place, done in enumerate(record.iterations)
         ],
     }

@@ -156,7 +156,18 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
         "lead": LEADS.get(fact.stand, "") if fact.quote else "No source found.",
         "quote": _quote(fact.quote) if fact.quote else None,
         "notes": [visible(note) for note in notes],
-        "edits": [{"id": edit.id, "say": visible(_change(edit))} for edit in fact.edits if edit.open],
+        "edits": [_offer(fact, edit) for edit in fact.edits if edit.open],
+    }
+
+
+def _offer(fact: FactVerdict, edit: FactEdit) -> dict[str, Any]:
+    """An edit with the words of its button; only one that corrects the fact is a fix."""
+    fix, words = fact.mends(edit), _change(edit)
+    why = ": no source settles it" if fact.stand in ("not found", "unsure") else ""
+    return {
+        "id": edit.id,
+        "fix": fix,
+        "say": visible(f"Fix: {words}" if fix else f"{words[0].upper()}{words[1:]}{why}"),
     }
 
 

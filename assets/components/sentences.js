@@ -32,7 +32,9 @@ const factBlock = (fact, several, decide, pick) => {
   for (const line of fact.notes) box.append(make("p", "note", line));
   for (const edit of fact.edits) {
     const row = make("div", "fix");
-    for (const [value, className, label] of [["accepted", "accept", "Fix: " + edit.say], ["rejected", "keep", "Keep the words"]]) {
+    const keep = ["rejected", "keep", "Keep the words"];
+    const take = ["accepted", edit.fix ? "accept" : "keep", edit.say];
+    for (const [value, className, label] of edit.fix ? [take, keep] : [keep, take]) {
       const button = make("button", className, label);
       button.onclick = (event) => {
         event.stopPropagation();

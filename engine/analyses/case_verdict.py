@@ -107,6 +107,10 @@ class FactVerdict(Value, frozen=True):
     edits: tuple[FactEdit, ...] = ()
     rewritten: bool = False
 
+    def mends(self, edit: FactEdit) -> bool:
+        """Whether the edit corrects the fact; a deletion of what is only not found or unsure takes it out."""
+        return bool(edit.new) or self.stand == "contradicted"
+
     @property
     def state(self) -> FactState:
         """Its state in the text as it now is."""

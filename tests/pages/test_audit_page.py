@@ -13,12 +13,13 @@ from components.checked_answer import drafts
 from components.evidence import evidence_data
 from components.sentences import sentences_data
 from engine.analyses.case_verdict import case_verdict, verdict_line
+from engine.analyses.facts import record_of
 from engine.answer.quoting_reader import read
 from engine.cases.review import MarkDraft, review_of
 from engine.core.settings import Reader
 from engine.core.values import AuditRecord
 from engine.corpus.samples import FIRST_CASE
-from tests.engine.cases.test_case_verdict import checked as checked_case
+from tests.engine.cases.test_case_verdict import checked as checked_case, marked
 
 SOURCES = "The tank holds 40 litres of brine.\n---\nThe pump was replaced in March 2021."
 ANSWER = "The tank holds 40 litres of brine [1]. The pump was replaced in March 2012 [2]. Nobody was hurt."
@@ -99,7 +100,7 @@ def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
     stored_check(app)
     case = store().load("case")
     (fix,) = [f["edits"] for f in sentences_data(case, verdict_now())["sentences"][0]["facts"] if f["edits"]]
-    assert [edit["say"] for edit in fix] == ["1932 → 1934"]
+    assert [(edit["say"], edit["fix"]) for edit in fix] == [("Fix: 1932 → 1934", True)]
     store().add_marks("case", drafts(case, {"edit": fix[0]["id"], "value": "accepted"}, "Ada"))
     drawn = sentences_data(case, verdict_now())["sentences"][0]
     assert [(p["text"], p["change"]) for p in drawn["pieces"] if "change" in p] == [("1932", "del"), ("1934", "ins")]
@@ -117,6 +118,17 @@ def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
     store().add_marks("case", drafts(case, {"undo": 2}, "Ada"))
     assert "Whales sing." not in verdict_now().text
     assert not app.run().exception
+
+
+def test_words_that_no_source_settles_can_be_taken_out_and_are_not_called_wrong():
+    case = checked_case()
+    deletion = next(edit for edit in record_of(case).edits if not edit.new)
+    offered = {"id": deletion.id, "fix": False, "say": "Take out “Whales sing loudly.”: no source settles it"}
+    (fact,) = sentences_data(case, case_verdict(case, review_of(())))["sentences"][1]["facts"]
+    assert (fact["word"], fact["edits"]) == ("not found", [offered])
+    denied = MarkDraft(kind="override", author="Ada", target="fact:2.1", value="contradicted", reason="they hum")
+    (fact,) = sentences_data(case, case_verdict(case, marked(case, denied)))["sentences"][1]["facts"]
+    assert fact["edits"] == [{**offered, "fix": True, "say": "Fix: take out “Whales sing loudly.”"}]
 
 
 def test_what_is_selected_goes_along_to_the_other_pages_of_a_case(app):

@@ -109,8 +109,9 @@ def clause_evidence(records: Sequence[FactRecord], clause: int) -> tuple[Evidenc
     """The evidence that the outcomes of a clause's facts rest on, each passage once: E_i before it is joined."""
     found: dict[str, Evidence] = {}
     for record in records:
-        if record.clause == clause and record.evidence is not None:
-            found.setdefault(" ".join(record.evidence.text.split()), record.evidence)
+        done = record.last
+        if record.clause == clause and done is not None and (evidence := done.evidence) is not None:
+            found.setdefault(" ".join(evidence.text.split()), evidence)
     return tuple(found.values())
 
 
@@ -217,8 +218,8 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
     for number, clause in enumerate(found.clauses):
         mine = [place for place, record in enumerate(records) if record.clause == number]
         open_ones = [place for place in mine if _open(records[place])]
-        evidence = records[open_ones[0]].evidence if open_ones else None
-        if evidence is None:
+        done = records[open_ones[0]].last if open_ones else None
+        if done is None or (evidence := done.evidence) is None:
             continue
         sentence = open_ones == mine and (clause.start, clause.end) in whole
         span = (clause.start, clause.end) if sentence else _aside(answer, [records[i] for i in mine])

@@ -218,14 +218,22 @@ class FactRecord(Value, frozen=True):
         return next((done for done in reversed(self.iterations) if done.decided is not None), None)
 
     @property
+    def shown(self) -> Iteration | None:
+        """The round to show: the last, or that of the most relevant evidence where nothing settles the fact."""
+        if self.outcome != "unsettled":
+            return self.last
+        rounds = (done for done in self.iterations if done.evidence is not None)
+        return max(rounds, key=lambda done: done.evidence.relevance if done.evidence else 0.0, default=None)
+
+    @property
     def evidence(self) -> Evidence | None:
-        """The evidence that the outcome rests on."""
-        return self.last.evidence if self.last else None
+        """The evidence of the round to show."""
+        return self.shown.evidence if self.shown else None
 
     @property
     def ruling(self) -> Ruling | None:
-        """The ruling on the fact in the answer."""
-        check = self.last.check if self.last else None
+        """The ruling on the fact in the answer, by that evidence."""
+        check = self.shown.check if self.shown else None
         return check.ruling if check else None
 
     @property

@@ -14,11 +14,11 @@ from engine.core.settings import Settings, Verification
 from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking, measures
-from engine.methods.are.backtrack import revised
+from engine.methods.are.backtrack import clause_evidence, revised
 from engine.methods.are.evidence import Sources, find_evidence
 from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
-from engine.methods.are.values import AreRecord, Check, Evidence, Ruling
+from engine.methods.are.values import AreRecord, Check, Evidence, Fact, FactRecord, Iteration, Ruling
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedWriter
@@ -85,6 +85,24 @@ def test_the_papers_figure_supportive_edited_and_nothing_found():
     assert record.facts[1].supported_by_corpus is None
     assert [len(r.iterations) for r in record.facts] == [1, 1, 3]
     assert AreRecord.from_dict(record.to_dict()) == record
+
+
+def settles_nothing(*relevances):
+    """A round whose checks all say irrelevant; the most relevant of them decides."""
+    found = tuple(Evidence(text=f"{value}", source="corpus", relevance=value) for value in relevances)
+    ruling = Ruling(verdict="irrelevant", by="someone", note="")
+    checks = tuple(Check(evidence=place, ruling=ruling) for place in range(len(found)))
+    return Iteration(queries=("q",), considered=found, checks=checks, decided=deciding(checks, found))
+
+
+def test_where_nothing_settles_a_fact_the_most_relevant_evidence_of_all_rounds_is_shown():
+    fact = Fact(text="Whales sing loudly", made_by="rules")
+    rounds = (settles_nothing(0.3, 0.6), settles_nothing(0.4), settles_nothing(0.2), Iteration(queries=("q",)))
+    record = FactRecord(clause=0, fact=fact, iterations=rounds, outcome="unsettled")
+    assert (record.shown, record.evidence.text) == (rounds[0], "0.6")
+    assert replace(record, outcome="supported").shown == rounds[2]
+    # E_i of the attribution report stays the evidence of the last round.
+    assert [one.text for one in clause_evidence([record], 0)] == ["0.2"]
 
 
 def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_deletion():
