@@ -20,7 +20,6 @@ from engine.core.values import Case
 from engine.methods.are.backtrack import proposed
 
 ABSENT = "not in these documents"
-READ = "compared with the source"
 
 
 @st.fragment
@@ -65,7 +64,7 @@ def drafts(case: Case, asked: dict[str, Any], author: str) -> tuple[MarkDraft, .
         return ()
     if "edit" in asked:
         edit = next(edit for edit in record.edits if edit.id == asked["edit"])
-        return (_own(author, f"edit:{edit.id}", asked["value"], asked.get("reason") or READ, proposed(edit)),)
+        return (_own(author, f"edit:{edit.id}", asked["value"], asked.get("reason", ""), proposed(edit)),)
     if "undo" in asked:
         return withdrawals(workbench().cases.history(case.id), "override", f"{SENTENCE}{asked['undo']}", author)
     found = []

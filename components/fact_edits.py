@@ -72,5 +72,4 @@ def edit_card(
                     help=None if author else "Enter your name first. The case's history records it.",
                 )
                 if pressed:
-                    asked = {"edit": edit.id, "value": value, "reason": reason or f"{value} on the Facts page"}
-                    write(case, asked, author)
+                    write(case, {"edit": edit.id, "value": value, "reason": reason}, author)

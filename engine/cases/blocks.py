@@ -263,8 +263,8 @@ def marked_runs(text: str, spans: Iterable[tuple[int, int]]) -> tuple[TextRun, .
 
 
 def decided_by(mark: Mark | None) -> str:
-    """Who set a mark and why, as a note under it; empty without one."""
-    return f"by {mark.author}: {mark.reason}" if mark else ""
+    """Who set a mark and why, if a reason was given, as a note under it; empty without a mark."""
+    return f"by {mark.author}{': ' if mark.reason else ''}{mark.reason}" if mark else ""
 
 
 def when(time: str) -> str:

@@ -81,7 +81,7 @@ class MarkDraft(Value, frozen=True):
     `target` is "case", "answer", "passage:3", "fact:1.2", "edit:4", "analysis:ID" or, for a withdrawal, "entry:5".
     `value` is the note's text, "relevant" or "not relevant", the verdict, or the status; `machine` is what the
     machine says at the same place, kept beside an override. An override of "sentence:3" is the sentence as the reviewer
-    writes it, empty to take it out; its `machine` is the sentence as it was.
+    writes it, empty to take it out; its `machine` is the sentence as it was. A decision on an edit needs no `reason`.
     """
 
     kind: Kind
@@ -220,7 +220,8 @@ def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> Non
     if draft.kind == "status" and draft.value not in STATUSES:
         raise InputError(f"{draft.value!r} is not a status. Choose one of: {', '.join(STATUSES)}.")
     said = draft.value.strip() or draft.target.startswith(SENTENCE)
-    if draft.kind == "override" and not (said and draft.reason.strip()):
+    given = draft.reason.strip() or draft.target.startswith("edit:")  # the edit says why; a click decides on it
+    if draft.kind == "override" and not (said and given):
         raise InputError("An override needs a verdict and a reason. The machine's verdict stays visible.")
     if draft.kind == "relevance":
         _check_label(draft, passages)

@@ -288,7 +288,7 @@ def _about(mark: Mark) -> Cell:
 
 
 def _given(mark: Mark) -> tuple[str, str, str]:
-    return mark.reason, mark.author, when(mark.time)
+    return mark.reason or "none given", mark.author, when(mark.time)
 
 
 def history_table(history: Sequence[Mark]) -> Table:

@@ -112,6 +112,8 @@ def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
     assert "".join(p["text"] for p in second["pieces"] if p.get("change") == "ins") == "Whales sing."
     assert second["rewritten"] == "Ada rewrote this sentence: no source has it"
     assert verdict_now().text.endswith("Whales sing.")
+    accepted = next(m for m in store().history("case") if m.target.startswith("edit:"))
+    assert (accepted.author, accepted.reason) == ("Ada", "")
     machines = {m.target: m.machine for m in store().history("case")}
     assert machines["fact:2.1"] == "irrelevant" and machines["sentence:2"] == second["text"]
 

@@ -144,6 +144,15 @@ def test_a_reviewers_word_on_a_fact_and_an_edit_stands_beside_the_machines_own(c
     assert "wrong year (by Ada: Read the plaque.)" in text
 
 
+def test_a_decision_without_a_reason_names_who_decided(case):
+    case = with_edit(case)
+    edit = next(place for place in places(case) if place.target == "edit:1")
+    accept = MarkDraft(kind="override", author="Bo", target="edit:1", value="accepted", machine=edit.machine)
+    html = html_report(case, reviewed(case, accept))
+    assert "accepted<small>by Bo</small>" in section(html, "Atomic facts (ARE)")
+    assert "<td>none given</td><td>Bo</td>" in html
+
+
 def test_what_nobody_decided_is_left_out_of_a_signed_text(case):
     case = with_edit(case)
     marks = reviewed(case, MarkDraft(kind="status", author="Ada", value="signed off"))

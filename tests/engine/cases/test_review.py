@@ -112,6 +112,12 @@ def test_a_mark_that_says_nothing_is_refused_and_leaves_no_entry(store, draft):
     assert store.history("one") == ()
 
 
+def test_a_decision_on_an_edit_needs_no_reason_and_none_is_written_for_it(store):
+    store.add_mark("one", MarkDraft(kind="override", author="Ada", value="accepted", target="edit:1"))
+    (mark,) = store.history("one")
+    assert mark.reason == "" and check_chain([mark], "one").problem == ""
+
+
 def test_a_history_is_read_without_its_case_and_of_a_known_case_only(store, monkeypatch):
     store.add_mark("one", NOTE)
     with monkeypatch.context() as patched:
