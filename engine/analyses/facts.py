@@ -283,10 +283,13 @@ def _edits_table(record: AreRecord, review: Review) -> Table:
     decided, rows = decisions(record, review), []
     for edit in record.edits:
         mark = review.overrides.get(f"edit:{edit.id}") if edit.id in decided else None
-        state = "a suggestion, not put in" if edit.status == "suggestion" else decided.get(edit.id, undecided(review))
+        left = "a suggestion, not put in" if edit.status == "suggestion" else undecided(review)
         fact = record.facts[edit.fact].fact.text if edit.fact < len(record.facts) else ""
         after = edit.ruling.note if edit.ruling else "not checked"
-        why, decision = Cell(edit.why, note=f"after it: {after}"), Cell(state, note=decided_by(mark))
+        why, decision = (
+            Cell(edit.why, note=f"after it: {after}"),
+            Cell(decided.get(edit.id, left), note=decided_by(mark)),
+        )
         rows.append((edit.id, edit.old or "(nothing)", edit.new or "(nothing)", fact, why, decision))
     columns = ("Edit", "Instead of", "Put in", "Fact", "Why", "Decision")
     return table("Edits, and what was decided", columns, rows)

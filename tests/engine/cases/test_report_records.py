@@ -10,11 +10,12 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from engine.analyses.facts import tracked_runs
+from engine.analyses.facts import tracked_changes, tracked_runs
 from engine.cases.places import decisions, numbered, places
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import canonical
 from engine.core.values import Case
+from engine.methods.are.backtrack import proposed
 from engine.methods.are.values import AreRecord, Evidence, Placed
 from engine.report import html_report, markdown_report
 from tests.engine.cases.records import full_record
@@ -142,6 +143,16 @@ def test_a_reviewers_word_on_a_fact_and_an_edit_stands_beside_the_machines_own(c
     text = markdown_report(case, marks).replace("\\", "")
     assert "~~1931~~**1874**" in text
     assert "wrong year (by Ada: Read the plaque.)" in text
+
+
+def test_a_decision_on_a_suggestion_is_said_in_place_of_its_state(case):
+    record = AreRecord.from_dict(result_of(with_edit(case), "facts"))
+    (edit,) = record.edits
+    suggested = replace(record, edits=(replace(edit, status="suggestion"),))
+    reject = MarkDraft(kind="override", author="Bo", target="edit:1", value="rejected", machine=proposed(edit))
+    for marks, said in (((), "a suggestion, not put in"), ((reject,), "rejected")):
+        *_, table = tracked_changes(case, suggested, review_of(reviewed(case, *marks)))
+        assert [row[-1].text for row in table.rows] == [said]
 
 
 def test_a_decision_without_a_reason_names_who_decided(case):
