@@ -84,7 +84,7 @@ def anchored_edit(
         ruling = _ruling(judged[best], why, anchor, verifier)
         made.append(_whole_name(text, change, sentence, others) if change.kind == "name" else change)
         text = apply(text, made[-1])
-        if ruling is not None:
+        if ruling is not None and text != fact:  # the second span may undo the first
             edit = _edit(fact, text, made, ruling, verifier)
         anchor = dataclasses.replace(anchor, lacking=missing(text, whole))
     return edit

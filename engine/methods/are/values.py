@@ -249,8 +249,9 @@ class FactRecord(Value, frozen=True):
 
     @property
     def edit(self) -> Edit | None:
-        """The edit that was found, if any."""
-        return next((done.edit for done in reversed(self.iterations) if done.edit is not None), None)
+        """The edit that was found, if any; stored checks have some that change nothing."""
+        found = (done.edit for done in reversed(self.iterations) if done.edit is not None)
+        return next((edit for edit in found if edit.after != edit.before), None)
 
 
 class Placed(Value, frozen=True):

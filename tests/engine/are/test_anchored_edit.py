@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from engine.analyses.case_verdict import fact_verdict
 from engine.methods.are.anchor import anchors, others
 from engine.methods.are.anchored_edit import anchored_edit, smallest_edit
 from engine.methods.are.shared_words import missing
-from engine.methods.are.values import Evidence
+from engine.methods.are.values import Edit, Evidence, Fact, FactRecord, Iteration
 from engine.models.protocols import Judged
 from tests.engine.are.scripted import WordVerifier, judged
 
@@ -63,6 +64,19 @@ def test_words_and_verifier_together_confirm_an_edit_and_the_ruling_says_so():
     assert found.after == "The harbour banked EUR 580 in March"
     assert found.ruling.verdict == "supportive"
     assert found.ruling.note.startswith("supportive, because one sentence holds 86% of its words")
+
+
+def test_an_edit_that_takes_back_what_it_put_in_is_none():
+    """The only replacement puts in "not", which the verifier contradicts; the next takes it out."""
+    assert edited("The mill was closed in 1931", "The mill was closed in 1931.") is None
+
+
+def test_a_stored_edit_that_changes_nothing_is_not_offered():
+    fact = Fact(text="The mill was closed", made_by="rules")
+    same = Edit(before=fact.text, after=fact.text, changes=(), why="negation as the passage has it", made_by="rules")
+    record = FactRecord(clause=0, fact=fact, iterations=(Iteration(queries=("q",), edit=same),), outcome="edited")
+    assert record.edit is None
+    assert fact_verdict("1.1", record).proposed == ""
 
 
 def test_the_window_of_the_ruling_lies_in_the_passage():
