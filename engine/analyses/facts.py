@@ -223,14 +223,17 @@ def attribution_report(case: Case, record: AreRecord, report: Report) -> list[Bl
         )
         for clause in report.clauses
     )
-    caption = f"{counted(after.clauses, 'clause')}. After: with every placed edit. Entailment: {record.measured}."
+    said = "After: as the check proposed it, before any review"
+    caption = f"{counted(after.clauses, 'clause')}. {said}. Entailment: {record.measured}."
     columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best evidence")
     blocks: list[Block] = [
         table(caption, ("Measure", "Before editing", "After editing", "What it means"), measures, numeric={1, 2}),
         table("Evidence of each clause", columns, clauses, numeric={3, 4}),
     ]
     if record.revised != record.answer:
-        blocks.append(Fold("The answer with every placed edit put in", (plain(record.revised, "answer"),)))
+        blocks.append(
+            Fold("The answer as the check proposed it, before any review", (plain(record.revised, "answer"),))
+        )
     return blocks
 
 

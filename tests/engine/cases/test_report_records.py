@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from engine.analyses.facts import tracked_changes, tracked_runs
+from engine.analyses.facts import attribution_report, tracked_changes, tracked_runs
 from engine.cases.places import decisions, numbered, places
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import canonical
@@ -143,6 +143,12 @@ def test_a_reviewers_word_on_a_fact_and_an_edit_stands_beside_the_machines_own(c
     text = markdown_report(case, marks).replace("\\", "")
     assert "~~1931~~**1874**" in text
     assert "wrong year (by Ada: Read the plaque.)" in text
+
+
+def test_the_text_with_all_edits_of_the_check_is_called_its_proposal(case):
+    record = AreRecord.from_dict(result_of(case, "facts"))
+    *_, fold = attribution_report(case, replace(record, revised="Built in 1874."), record.report)
+    assert fold.title == "The answer as the check proposed it, before any review"
 
 
 def test_a_decision_on_a_suggestion_is_said_in_place_of_its_state(case):
