@@ -77,8 +77,8 @@ def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, An
         "name": verdict.number,
         "clause": record.clause,
         "text": visible(record.fact.text),
-        "word": f"{stand}, edited" if edited else f"{stand}, edit proposed" if proposed else stand,
-        "sure": "word for word" if verdict.by == COPIED else _sure(record),
+        "word": "edited" if edited else f"{stand}, edit proposed" if proposed else stand,
+        "sure": "word for word" if verdict.by == COPIED else _sure(verdict),
         "kind": "good" if edited else KINDS[stand],
         "attention": verdict.state not in ("borne out", "edited"),
         "own": visible(f"{mark.author}: {mark.value}") if mark else "",
@@ -91,11 +91,9 @@ def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, An
     }
 
 
-def _sure(record: FactRecord) -> str:
-    """The probability of the verdict that a fact ends with, "" where its verifier gives none."""
-    ruling = record.ruling
-    value = ruling.scores.get(ruling.verdict) if ruling else None
-    return "" if value is None else f"probability {value:.2f}"
+def _sure(verdict: FactVerdict) -> str:
+    """The probability of the verifier's verdict on the fact as it now is, "" without one."""
+    return "" if verdict.probability is None else f"probability {verdict.probability:.2f}"
 
 
 def _said(mark: Mark | None) -> list[str]:

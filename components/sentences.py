@@ -10,12 +10,13 @@ from components.html import text_after, text_before, visible
 from components.style import component, listen
 from engine.analyses.case_verdict import (
     OWN_VERDICTS,
+    SETTLED,
     CaseVerdict,
     FactEdit,
+    FactState,
     FactVerdict,
     QuotedEvidence,
     SentenceVerdict,
-    Stand,
 )
 from engine.analyses.occlusion import strongest
 from engine.answer.citations import annotate, style_of
@@ -23,8 +24,9 @@ from engine.cases.review import Mark
 from engine.core.values import Answer, Case, own_title
 from engine.methods.are.guards import COPIED
 
-KINDS: dict[Stand, str] = {
+KINDS: dict[FactState, str] = {
     "borne out": "good",
+    "edited": "mended",
     "contradicted": "bad",
     "not found": "open",
     "unsure": "unsure",
@@ -70,8 +72,8 @@ def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
 
 
 def first_in_doubt(verdict: CaseVerdict) -> int | None:
-    """The number of the first sentence that is not borne out, else None."""
-    doubtful = (n for n, s in enumerate(verdict.sentences, start=1) if s.stand not in ("borne out", "no claim"))
+    """The number of the first sentence that is neither borne out nor edited, else None."""
+    doubtful = (n for n, s in enumerate(verdict.sentences, start=1) if s.state not in SETTLED)
     return next(doubtful, None)
 
 
@@ -84,10 +86,10 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int)
         "text": visible(case.answer.text[sentence.start : sentence.end]),
         "rewritten": visible(_anew(sentence.rewritten)) if sentence.rewritten else "",
         "claim": bool(sentence.facts),
-        "kind": "mended" if sentence.mended else KINDS[sentence.stand],
+        "kind": KINDS[sentence.state],
         "word": sentence.word,
         "by": _by(worst) if worst else "",
-        "facts": _quoted_once([_fact(fact) for fact in sentence.facts]),
+        "facts": _once([_fact(fact) for fact in sentence.facts]),
     }
 
 
@@ -96,11 +98,16 @@ def _used(number: int, nats: float, model: str) -> str:
     return visible(f"Source {number} mattered most: {nats:+.2f} nats per token by {model} (occlusion)")
 
 
-def _quoted_once(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The facts of a sentence; one that rests on the same quote as the fact before does not repeat it."""
-    before = [None, *(fact["quote"] for fact in facts)]
+def _once(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The facts of a sentence without the quote of the fact before, and without an edit that was offered already."""
+    before: list[dict[str, Any]] = [{"quote": None}, *facts]
+    offered: set[str] = set()
+    for fact in facts:
+        fact["edits"] = [edit for edit in fact["edits"] if edit["id"] not in offered]
+        offered |= {edit["id"] for edit in fact["edits"]}
     return [
-        {**fact, "quote": None} if fact["quote"] == last else fact for fact, last in zip(facts, before, strict=False)
+        {**fact, "quote": None} if fact["quote"] == last["quote"] else fact
+        for fact, last in zip(facts, before, strict=False)
     ]
 
 
@@ -145,15 +152,15 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
         notes.append(f"Suggested: {fact.proposed}")
     if fact.against is not None:
         notes.append(f"Another source may say otherwise. {_place(fact.against)}: “{fact.against.words}”")
-    if fact.stand == "unsure" and fact.mark is None:
+    if fact.state == "unsure" and fact.mark is None:
         notes.append("The verifier is unsure: read the source.")
     if fact.mark is not None:
         notes.append(f"{fact.mark.author} says {fact.mark.value}: {fact.mark.reason}")
     return {
         "name": fact.number,
         "text": visible(fact.text),
-        "word": fact.stand,
-        "lead": LEADS.get(fact.stand, "") if fact.quote else "No source found.",
+        "word": fact.state,
+        "lead": LEADS.get(fact.state, "") if fact.quote else "No source found.",
         "quote": _quote(fact.quote) if fact.quote else None,
         "notes": [visible(note) for note in notes],
         "edits": [_offer(fact, edit) for edit in fact.edits if edit.open],

@@ -1,12 +1,14 @@
 """Does an answer stand: a verdict on each fact and sentence, the best evidence, and the counts of a whole case.
 
-A sentence is as good as its worst fact. Facts are those of the last check of the answer (ARE, 4); a reviewer's own
-verdict on a fact replaces the verifier's, and so does an accepted edit. Nothing is computed by a model here.
+Facts are those of the last check of the answer (ARE, 4). A fact has the verifier's verdict, or a reviewer's own. One
+that is not borne out counts as edited once a reviewer accepts all of its edits, or writes its sentence anew. Its
+probability is then that of the check after the edit. A sentence has the worst state of its facts: facts that were not
+edited keep their own. Nothing is computed by a model here.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -24,16 +26,19 @@ from engine.core.errors import RecordError
 from engine.core.text import Span, counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
-from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
+from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open, revised
 from engine.methods.are.shared_words import missing, stems
-from engine.methods.are.values import AreRecord, Evidence, FactRecord
+from engine.methods.are.values import AreRecord, Evidence, FactRecord, Placed
 from engine.methods.used_supports import Quadrant
 
 Stand = Literal["contradicted", "not found", "unsure", "not checked", "borne out", "no claim"]
-STANDS: tuple[Stand, ...] = ("contradicted", "not found", "unsure", "not checked", "borne out", "no claim")
-"""Worst first: a sentence takes the first of its facts'. "no claim" is a sentence without a fact."""
+"""The verdict on a fact as it was checked. "no claim" is a sentence without a fact."""
 FactState = Stand | Literal["edited"]
-"""The state of a fact in the text as it now is: "edited" if a reviewer put right what was not borne out."""
+"""The state of a fact or sentence in the text as it now is."""
+STATES: tuple[FactState, ...] = ("contradicted", "not found", "unsure", "not checked", "edited", "borne out")
+"""Worst first."""
+SETTLED: tuple[FactState, ...] = ("borne out", "edited", "no claim")
+"""The states that need nobody's attention."""
 FACT_STATES: tuple[FactState, ...] = ("borne out", "edited", "contradicted", "not found", "unsure", "not checked")
 OF_OUTCOME: dict[str, Stand] = {
     "supported": "borne out",
@@ -114,16 +119,15 @@ class FactVerdict(Value, frozen=True):
     @property
     def state(self) -> FactState:
         """Its state in the text as it now is."""
-        changed = self.rewritten or any(edit.decision == "accepted" for edit in self.edits)
+        changed = self.rewritten or _all_accepted(self.edits)
         return "edited" if changed and self.stand != "borne out" else self.stand
 
 
 class SentenceVerdict(Value, frozen=True):
-    """Characters [start, end) of the answer, their verdict, its facts, the worst first, and a reviewer's own text."""
+    """Characters [start, end) of the answer, its facts, the worst first, and a reviewer's own text."""
 
     start: int
     end: int
-    stand: Stand
     facts: tuple[FactVerdict, ...] = ()
     rewritten: Mark | None = None
 
@@ -134,15 +138,17 @@ class SentenceVerdict(Value, frozen=True):
         return tuple(sorted(found.values(), key=lambda edit: edit.start))
 
     @property
-    def mended(self) -> bool:
-        """Whether a reviewer wrote it anew, or accepted an edit of each of its facts that is not borne out."""
-        wrong = [state for state in self.states.values() if state != "borne out"]
-        return self.rewritten is not None or (bool(wrong) and all(state == "edited" for state in wrong))
+    def state(self) -> FactState:
+        """The worst state of its facts; "edited" where a reviewer wrote it anew."""
+        if self.rewritten is not None:
+            return "edited"
+        return self.facts[0].state if self.facts else "no claim"
 
     @property
     def word(self) -> str:
-        """The verdict on the sentence as it was given, and whether it is put right."""
-        return f"{self.stand}, edited" if self.mended else self.stand
+        """Its state, and whether a part of it was edited."""
+        partly = self.state != "edited" and "edited" in self.states.values()
+        return f"{self.state}, edited" if partly else self.state
 
     @property
     def states(self) -> dict[str, FactState]:
@@ -250,22 +256,13 @@ def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
     record = record_of(case)
     if record is None:
         return found
-    decided, names = decisions(record, review), list(numbered(record))
-    mended = {names[edit.fact] for edit in record.edits if decided.get(edit.id) == "accepted"}
-    mended |= {fact.number for sentence in verdict.sentences if sentence.rewritten for fact in sentence.facts}
-    for name, fact in numbered(record).items():
-        mark = review.overrides.get(f"fact:{name}")
-        if mark is not None and own_stand(mark.value) == "contradicted" and name not in mended:
-            found.append(f'{mark.author} calls "{fact.fact.text}" contradicted, and the text still says it.')
-    for told in {fact.number: fact for sentence in verdict.sentences for fact in sentence.facts}.values():
-        if told.against and told.state == "borne out" and told.mark is None:
-            place = f"passage {told.against.number}" if told.against.number else "a passage of the corpus"
-            found.append(f'Of "{told.text}" {place} may say otherwise: "{" ".join(told.against.words.split())}"')
-    left = [
-        str(number)
-        for number, sentence in enumerate(verdict.sentences, start=1)
-        if sentence.stand not in ("borne out", "no claim") and not sentence.mended
-    ]
+    for fact in fact_verdicts(case, record, review).values():
+        if fact.mark is not None and fact.state == "contradicted":
+            found.append(f'{fact.mark.author} calls "{fact.text}" contradicted, and the text still says it.')
+        if fact.against and fact.mark is None and fact.state == "borne out":
+            place = f"passage {fact.against.number}" if fact.against.number else "a passage of the corpus"
+            found.append(f'Of "{fact.text}" {place} may say otherwise: "{" ".join(fact.against.words.split())}"')
+    left = [str(n) for n, sentence in enumerate(verdict.sentences, start=1) if sentence.state not in SETTLED]
     if left:
         one = len(left) == 1
         named = left[0] if one else f"{', '.join(left[:-1])} and {left[-1]}"
@@ -287,20 +284,13 @@ def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[Se
     anew = rewritten(case.answer, review)
     for number, (start, end) in enumerate(case.answer.sentences, start=1):
         own = [
-            replace(alone[name], rewritten=number in anew)
+            # Nobody checked what a reviewer wrote.
+            replace(alone[name], rewritten=True, probability=None) if number in anew else alone[name]
             for name, fact in facts.items()
             if (clause := record.decomposition.clauses[fact.clause]).start < end and start < clause.end
         ]
-        own.sort(key=lambda fact: STANDS.index(fact.stand))
-        result.append(
-            SentenceVerdict(
-                start=start,
-                end=end,
-                stand=own[0].stand if own else "no claim",
-                facts=tuple(own),
-                rewritten=anew.get(number),
-            )
-        )
+        own.sort(key=lambda fact: STATES.index(fact.state))
+        result.append(SentenceVerdict(start=start, end=end, facts=tuple(own), rewritten=anew.get(number)))
     return tuple(result)
 
 
@@ -313,32 +303,52 @@ def fact_verdicts(case: Case, record: AreRecord, review: Review) -> dict[str, Fa
 def _alone(record: AreRecord, review: Review) -> dict[str, FactVerdict]:
     """The verdict on each fact by its number, without its sentence."""
     decided = decisions(record, review)
-    edits = defaultdict[int, list[FactEdit]](list)
-    for edit in record.edits:
-        decision = decided.get(edit.id)
-        placed = edit.status == "placed" or exact(edit, record.checked)
-        possible = decision is None and review.status != "signed off" and placed
-        edits[edit.fact].append(
+    result = {}
+    for place, (name, fact) in enumerate(numbered(record).items()):
+        edits = tuple(
             FactEdit(
-                id=edit.id, start=edit.start, end=edit.end, old=edit.old, new=edit.new, decision=decision, open=possible
+                id=edit.id,
+                start=edit.start,
+                end=edit.end,
+                old=edit.old,
+                new=edit.new,
+                decision=(decision := decided.get(edit.id)),
+                open=decision is None
+                and review.status != "signed off"
+                and (edit.status == "placed" or exact(edit, record.checked)),
             )
+            for edit in record.edits
+            if _changes(edit, place, fact)
         )
-    return {
-        name: fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=tuple(edits[place]))
-        for place, (name, fact) in enumerate(numbered(record).items())
-    }
+        result[name] = fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=edits)
+    return result
+
+
+def _changes(edit: Placed, place: int, fact: FactRecord) -> bool:
+    """Whether the edit is one of the fact at `place`, or makes the same change to another fact of its clause."""
+    if edit.fact == place or edit.clause != fact.clause:
+        return edit.fact == place
+    if edit.ruling is None and not edit.new:
+        return is_open(fact)  # a deletion is offered once for the open facts of a clause
+    own = fact.edit.changes if fact.edit else ()
+    return any((one.old.strip(), one.new.strip()) == (edit.old.strip(), edit.new.strip()) for one in own)
+
+
+def _all_accepted(edits: Sequence[FactEdit]) -> bool:
+    """Whether there are edits and a reviewer accepted each."""
+    return bool(edits) and all(edit.decision == "accepted" for edit in edits)
 
 
 def fact_verdict(
     name: str, fact: FactRecord, mark: Mark | None = None, *, edits: tuple[FactEdit, ...] = ()
 ) -> FactVerdict:
-    """The verdict by the reviewer's mark, else by the check; a fact that an accepted edit changes was wrong."""
+    """The verdict by the reviewer's mark, else by the check; its probability is that of the text as it now is."""
     ruling = fact.ruling
     stand = OF_OUTCOME[fact.outcome]
-    if any(edit.new and edit.decision == "accepted" for edit in edits):
-        stand = "contradicted"
-    elif ruling is not None and ruling.unsure and stand in ("borne out", "contradicted"):
+    if ruling is not None and ruling.unsure and stand in ("borne out", "contradicted"):
         stand = "unsure"
+    if _all_accepted(edits):
+        ruling = fact.edit.ruling if fact.edit else None
     return FactVerdict(
         number=name,
         text=fact.fact.text,
@@ -441,7 +451,7 @@ def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:
 
 def _bears_out(number: int, verdict: FactVerdict, fact: FactRecord) -> bool:
     """Whether the fact, as it now is, is borne out and passage `number` says so: no doubtful verdict counts."""
-    put_right = any(edit.new and edit.decision == "accepted" for edit in verdict.edits)
+    put_right = _all_accepted(verdict.edits) and any(edit.new for edit in verdict.edits)
     if verdict.stand != "borne out" and not put_right:
         return False
     return (verdict.quote is not None and verdict.quote.number == number) or any(

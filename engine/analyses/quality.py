@@ -20,7 +20,7 @@ from engine.core.statistics import mean_or_none
 from engine.core.values import Case, Value, decoded
 
 Group = Literal["writer", "method"]
-FORM = "4"  # of what is kept; raised where the same case would come out differently
+FORM = "5"  # of what is kept; raised where the same case would come out differently
 
 
 class Quality(Value, frozen=True):

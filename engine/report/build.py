@@ -31,6 +31,7 @@ from engine.cases.blocks import (
     TextRun,
     answer_runs,
     cited,
+    decided_by,
     marked_runs,
     of_passages,
     place,
@@ -354,10 +355,9 @@ def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]
 
 def _verdict(sentence: SentenceVerdict) -> Cell:
     worst = sentence.facts[0]
-    note = worst.by if worst.probability is None else f"by {worst.by}, probability {worst.probability:.2f}"
-    if worst.mark is not None:
-        note = f"by {worst.mark.author}: {worst.mark.reason}"
-    return Cell(sentence.word, note=note, kind="borne out" if sentence.mended else sentence.stand)
+    checked = worst.by if worst.probability is None else f"by {worst.by}, probability {worst.probability:.2f}"
+    kind = "borne out" if sentence.state == "edited" else sentence.state
+    return Cell(sentence.word, note=decided_by(sentence.rewritten or worst.mark) or checked, kind=kind)
 
 
 def _signed(case: Case, review: Review, content: str, head: str) -> Facts:

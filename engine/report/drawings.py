@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import Stand, fact_verdicts
+from engine.analyses.case_verdict import FactState, fact_verdicts
 from engine.analyses.facts import tracked_runs
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.token_map import TokenMap
@@ -36,8 +36,9 @@ from engine.methods.refinement.values import Refinement, Signals, Word
 from engine.methods.used_supports import Quadrant, UseAndSupport, UsedSupports
 
 POSITIVE, NEGATIVE, SIZE = "#d9822b", "#2f6db3", "#178a80"
-STAND: dict[Stand, str] = {
+STATE: dict[FactState, str] = {
     "borne out": SIZE,
+    "edited": SIZE,
     "contradicted": "#b3452f",
     "not found": NEGATIVE,
     "unsure": POSITIVE,
@@ -212,8 +213,8 @@ def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
         quote = f" Evidence: “{' '.join(found.quote.words.split())}” ({found.quote.title})" if found.quote else ""
         by = f" by {found.by}" if found.by else ""
         sure = "" if found.probability is None or found.mark else f", probability {found.probability:.2f}"
-        stand = Span(text=f"{name} {found.stand}", colour=STAND[found.stand], depth=0.6, value=found.probability)
-        by_clause[fact.clause] += [stand, Span(text=f"{found.text}.{quote}{by}{sure}\n")]
+        state = Span(text=f"{name} {found.state}", colour=STATE[found.state], depth=0.6, value=found.probability)
+        by_clause[fact.clause] += [state, Span(text=f"{found.text}.{quote}{by}{sure}\n")]
     clauses = record.decomposition.clauses
     parts = (Paragraph(title=" ".join(clauses[n].text.split()), spans=tuple(own)) for n, own in by_clause.items())
     said = f"Atomic facts of the answer, split by {record.decomposer}, verdicts by {record.verifier}."
@@ -225,8 +226,8 @@ def drawn_changes(case: Case, record: AreRecord, review: Review) -> Drawing:
     edits, decided = revision(record, case.answer, review)
     drawn = {
         "text": Span(text=""),
-        "old": Span(text="", colour=STAND["contradicted"], depth=0.35, mark="struck"),
-        "new": Span(text="", colour=STAND["borne out"], depth=0.35, mark="underlined"),
+        "old": Span(text="", colour=STATE["contradicted"], depth=0.35, mark="struck"),
+        "new": Span(text="", colour=STATE["borne out"], depth=0.35, mark="underlined"),
     }
     runs = tracked_runs(record.checked, [e for e in edits if decided.get(e.id) != "rejected"], decided)
     spans = tuple(replace(drawn[run.kind], text=run.text) for run in runs if run.kind in drawn)
@@ -252,7 +253,7 @@ def _step(step: ReasonStep) -> Paragraph:
         searched = f"{step.search.kind.capitalize()}: {step.search.text}"
         spans = [Span(text=f"Search query: {step.query}\n"), Span(text=f"{searched}\n")]
     for word, hits in (("kept", step.kept), ("dropped", step.dropped)):
-        colour = STAND["borne out"] if word == "kept" else STAND["not checked"]
+        colour = STATE["borne out"] if word == "kept" else STATE["not checked"]
         for hit in hits:
             value = similarity(hit)
             spans.append(Span(text=f"{word} {value:.2f}", colour=colour, depth=0.6, value=value))

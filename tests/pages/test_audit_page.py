@@ -77,7 +77,7 @@ def test_a_pasted_answer_is_audited_sentence_by_sentence(app):
     assert case.origin == "imported"
     assert [p.text for p in case.passages] == SOURCES.split("\n---\n")
     verdict = case_verdict(case, review_of(()))
-    assert [s.stand for s in verdict.sentences][:2] == ["borne out", "contradicted"]
+    assert [s.state for s in verdict.sentences][:2] == ["borne out", "contradicted"]
     assert f"**{verdict_line(case, verdict).removesuffix('.')}**" in [link.proto.label for link in app.get("page_link")]
     drawn = sentences_data(case, verdict)["sentences"]
     assert drawn[1]["facts"][0]["quote"]["words"] == "The pump was replaced in March 2021."
@@ -104,7 +104,7 @@ def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
     store().add_marks("case", drafts(case, {"edit": fix[0]["id"], "value": "accepted"}, "Ada"))
     drawn = sentences_data(case, verdict_now())["sentences"][0]
     assert [(p["text"], p["change"]) for p in drawn["pieces"] if "change" in p] == [("1932", "del"), ("1934", "ins")]
-    assert (drawn["kind"], drawn["word"]) == ("mended", "contradicted, edited")
+    assert (drawn["kind"], drawn["word"]) == ("mended", "edited")
 
     own = {"sentence": 2, "fact": "2.1", "verdict": "not found", "reason": "no source has it", "text": "Whales sing."}
     store().add_marks("case", drafts(case, own, "Ada"))

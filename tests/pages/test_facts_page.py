@@ -84,7 +84,7 @@ def test_a_fact_that_is_put_right_needs_no_attention():
     )
     before, after = (drawn_facts(case, marked(case, *marks)) for marks in ((), (accept,)))
     assert before["facts"][0]["word"] == "contradicted, edit proposed"
-    assert (after["facts"][0]["word"], after["facts"][0]["kind"]) == ("contradicted, edited", "good")
+    assert (after["facts"][0]["word"], after["facts"][0]["kind"]) == ("edited", "good")
     assert (before["attention_title"], after["attention_title"]) == (
         "Needs attention (2 of 3)",
         "Needs attention (1 of 3)",

@@ -217,7 +217,7 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
     result: list[Placed] = []
     for number, clause in enumerate(found.clauses):
         mine = [place for place, record in enumerate(records) if record.clause == number]
-        open_ones = [place for place in mine if _open(records[place])]
+        open_ones = [place for place in mine if is_open(records[place])]
         done = records[open_ones[0]].last if open_ones else None
         if done is None or (evidence := done.evidence) is None:
             continue
@@ -243,7 +243,7 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
     return result
 
 
-def _open(record: FactRecord) -> bool:
+def is_open(record: FactRecord) -> bool:
     """Did nothing settle the fact, or only a contradiction that a guard lowered."""
     lowered = record.outcome == "contradicted" and record.ruling is not None and record.ruling.lowered
     return record.outcome == "unsettled" or lowered
@@ -255,8 +255,8 @@ def _aside(answer: str, records: Sequence[FactRecord]) -> tuple[int, int] | None
     "Ann, who sold it in 2019, left": the part from the first comma up to the second, where that Ann left is settled.
     """
     said = [{p.answer + i for p in r.fact.pieces for i in range(p.length)} for r in records]
-    settled = set().union(*(c for c, r in zip(said, records, strict=True) if not _open(r)))
-    own = sorted(set().union(*(c for c, r in zip(said, records, strict=True) if _open(r))) - settled)
+    settled = set().union(*(c for c, r in zip(said, records, strict=True) if not is_open(r)))
+    own = sorted(set().union(*(c for c, r in zip(said, records, strict=True) if is_open(r))) - settled)
     if not own or not settled:
         return None
     start, end = own[0], own[-1] + 1

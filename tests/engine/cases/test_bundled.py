@@ -105,10 +105,12 @@ def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewer
     review = review_of(history)
     verdict = case_verdict(case, review)
     assert review.status == "signed off"
-    assert {"borne out", "contradicted", "unsure"} <= {sentence.stand for sentence in verdict.sentences}
+    found = {fact.stand for sentence in verdict.sentences for fact in sentence.facts}
+    assert {"borne out", "contradicted", "unsure"} <= found
+    assert {sentence.state for sentence in verdict.sentences} == {"borne out", "edited"}
     assert verdict.accepted >= 1 and verdict.undecided == 0 and verdict.overridden >= 1
     assert verdict.citations_supported == verdict.citations
-    assert "contradicted, edited" in html_report(case, history)
+    assert "edited<small>by embedded, probability" in html_report(case, history)
     accepted = [wrong for wrong in PLANTED if wrong not in verdict.text]
     assert accepted and all(PLANTED[wrong] in verdict.text for wrong in accepted)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import case_verdict, conclusions, open_items, own_stand
+from engine.analyses.case_verdict import case_verdict, conclusions, fact_verdicts, open_items, own_stand
 from engine.analyses.facts import analysis_of, record_of
 from engine.analyses.kind import FACTS
 from engine.answer.citations import annotate
@@ -39,13 +39,13 @@ def marked(case: Case, *drafts: MarkDraft):
 
 
 def stands(case: Case, *drafts: MarkDraft) -> list[str]:
-    return [sentence.stand for sentence in case_verdict(case, marked(case, *drafts)).sentences]
+    return [sentence.state for sentence in case_verdict(case, marked(case, *drafts)).sentences]
 
 
 def test_a_sentence_is_as_good_as_its_worst_fact_and_quotes_the_evidence():
     verdict = case_verdict(checked(), review_of(()))
     first, second = verdict.sentences
-    assert (first.stand, second.stand) == ("contradicted", "not found")
+    assert (first.state, second.state) == ("contradicted", "not found")
     assert [(f.text, f.stand) for f in first.facts] == [
         ("The bridge opened in 1932", "contradicted"),
         ("it cost 5 million", "borne out"),
@@ -90,7 +90,7 @@ def test_a_reviewers_own_verdict_replaces_the_verifiers():
     case = checked()
     mark = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="the other bridge")
     verdict = case_verdict(case, marked(case, mark))
-    assert [s.stand for s in verdict.sentences] == ["borne out", "not found"]
+    assert [s.state for s in verdict.sentences] == ["borne out", "not found"]
     assert {f.number: f.by for f in verdict.sentences[0].facts}["1.1"] == "Ada"
     assert verdict.overridden == 1
 
@@ -150,17 +150,61 @@ def test_a_citation_counts_as_used_where_use_and_support_were_compared():
     assert (verdict.citations, verdict.citations_compared) == (3, 0)
 
 
-def test_an_edit_that_a_reviewer_accepted_says_that_its_fact_was_wrong():
-    record = run()
-    fact = record.facts[0]
+def doubted(fact):
+    """The fact with checks that the verifier is unsure of."""
     (done,) = fact.iterations
-    doubted = tuple(replace(check, ruling=replace(check.ruling, unsure=True)) for check in done.checks)
-    unsure = replace(fact, iterations=(replace(done, checks=doubted),))
-    case = checked(record=replace(record, facts=(unsure, *record.facts[1:])))
+    checks = tuple(replace(check, ruling=replace(check.ruling, unsure=True)) for check in done.checks)
+    return replace(fact, iterations=(replace(done, checks=checks),))
+
+
+def test_an_accepted_edit_makes_its_fact_edited_with_the_probability_of_the_check_after_it():
+    record = run()
+    wrong, cost, whales = record.facts
     (edit, _deletion) = record.edits
-    accept = decision(edit, "accepted")
-    assert stands(case)[0] == "unsure"
-    assert stands(case, accept)[0] == "contradicted"
+    rejected = decision(edit, "rejected")
+    for first, before in ((wrong, "contradicted"), (doubted(wrong), "unsure")):
+        case = checked(record=replace(record, facts=(first, cost, whales)))
+        given, after = (fact_verdicts(case, record_of(case), marked(case, *m))["1.1"] for m in ((), (rejected,)))
+        assert (given.state, given.probability, after.state) == (before, 0.9, before)
+        accepted = case_verdict(case, marked(case, decision(edit, "accepted"))).sentences[0]
+        assert (accepted.state, accepted.word) == ("edited", "edited")
+        (fact,) = (fact for fact in accepted.facts if fact.number == "1.1")
+        assert (fact.stand, fact.state) == (before, "edited")
+        assert fact.probability == record.facts[0].edit.ruling.scores["supportive"]
+
+
+def test_the_other_facts_of_an_edited_sentence_keep_their_states():
+    record = run()
+    wrong, cost, whales = record.facts
+    case = checked(record=replace(record, facts=(wrong, doubted(cost), whales)))
+    (edit, _deletion) = record.edits
+    review = marked(case, decision(edit, "accepted"))
+    sentence = case_verdict(case, review).sentences[0]
+    assert (sentence.state, sentence.word) == ("unsure", "unsure, edited")
+    assert sentence.states == {"1.2": "unsure", "1.1": "edited"}
+    assert open_items(case, case_verdict(case, review), review)[-1].startswith("Sentences 1 and 2 are not borne out")
+
+
+def test_an_edit_that_two_facts_share_is_accepted_for_both():
+    case = checked("The bridge opened in 1932 and the bridge cost 5 million in 1932.")
+    record = record_of(case)
+    wrong, cost = record.facts
+    again = replace(wrong, fact=replace(wrong.fact, text=f"{wrong.fact.text} at last"))
+    shared = replace(record, facts=(wrong, again, cost), edits=record.edits[:1])
+    case = checked(record.answer, shared)
+    review = marked(case, decision(shared.edits[0], "accepted"))
+    verdicts = fact_verdicts(case, shared, review)
+    assert [verdicts[name].state for name in ("1.1", "1.2")] == ["edited", "edited"]
+
+
+def test_a_deletion_takes_out_each_open_fact_of_its_clause():
+    case = checked("Whales sing loudly and whales sleep deeply.")
+    assert [fact.outcome for fact in record_of(case).facts] == ["unsettled", "unsettled"]
+    (deletion,) = record_of(case).edits
+    verdict = case_verdict(case, marked(case, decision(deletion, "accepted")))
+    assert (verdict.text, verdict.sentences[0].word) == ("", "edited")
+    assert verdict.headline == "2 facts: 2 edited"
+    assert [fact.probability for fact in verdict.sentences[0].facts] == [None, None]
 
 
 def test_a_citation_is_supported_where_its_passage_bears_out_a_fact_of_the_sentence():
@@ -229,7 +273,7 @@ def test_a_sentence_that_a_reviewer_wrote_anew_takes_the_place_of_its_edits():
     verdict = case_verdict(case, review)
     assert verdict.text == "It opened in 1934 and cost 5 million."
     assert (verdict.accepted, verdict.undecided) == (2, 0)
-    assert [s.mended for s in verdict.sentences] == [True, True]
+    assert [s.state for s in verdict.sentences] == ["edited", "edited"]
     assert open_items(case, verdict, review) == []
     assert conclusions(verdict)[0] == "stands as edited"
 
@@ -292,7 +336,7 @@ def test_a_role_in_the_place_of_another_is_never_borne_out_and_the_same_role_in_
         record = AuditRecord(question="Who does it?", passages=RULES, answer=" ".join(claims))
         case = bench.audit(record)
         found = case_verdict(bench.analyse(case.id, FACTS), review_of(()))
-        return {case.answer.text[s.start : s.end]: s.stand for s in found.sentences}
+        return {case.answer.text[s.start : s.end]: s.state for s in found.sentences}
 
     assert [text for text, stand in stands(OTHERS).items() if stand == "borne out"] == []
     assert [text for text, stand in stands(SAME).items() if stand != "borne out"] == []

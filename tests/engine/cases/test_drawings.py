@@ -152,7 +152,7 @@ def test_a_step_is_drawn_with_each_passage_that_t_kept_or_dropped():
     tinted = [span for part in drawing.parts for span in part.spans if span.colour]
     assert [span.value for span in tinted] == [similarity(hit) for hit in hits]
     words = {span.text.split()[0]: span.colour for span in tinted}
-    assert words == {"kept": drawings.STAND["borne out"], "dropped": drawings.STAND["not checked"]}
+    assert words == {"kept": drawings.STATE["borne out"], "dropped": drawings.STATE["not checked"]}
     assert all((span.value >= 0.5) == span.text.startswith("kept") for span in tinted)
     assert drawing.parts[-1].title == "Final answer" and drawing.parts[-1].spans[0].text == run.final.reply
 
