@@ -11,7 +11,7 @@ from components import state
 from components.html import visible
 from components.sentences import KINDS
 from components.style import component, listen
-from engine.analyses.case_verdict import FactVerdict, fact_verdict, own_stand
+from engine.analyses.case_verdict import FactVerdict, own_stand
 from engine.analyses.facts import source_of
 from engine.cases.blocks import cut_at_citations
 from engine.cases.places import numbered
@@ -69,7 +69,6 @@ def tree_data(record: AreRecord, verdicts: Mapping[str, FactVerdict]) -> dict[st
 
 def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, Any]:
     mark, edits = verdict.mark, verdict.edits
-    stand = fact_verdict(verdict.number, record, edits=edits).stand if mark else verdict.stand
     edited = verdict.state == "edited"
     proposed = any(edit.decision is None and verdict.mends(edit) for edit in edits) or (verdict.proposed and not edits)
     return {
@@ -77,9 +76,9 @@ def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, An
         "name": verdict.number,
         "clause": record.clause,
         "text": visible(record.fact.text),
-        "word": "edited" if edited else f"{stand}, edit proposed" if proposed else stand,
+        "word": "edited" if edited else f"{record.stand}, edit proposed" if proposed else record.stand,
         "sure": "word for word" if verdict.by == COPIED else _sure(verdict),
-        "kind": "good" if edited else KINDS[stand],
+        "kind": "good" if edited else KINDS[record.stand],
         "attention": verdict.state not in ("borne out", "edited"),
         "own": visible(f"{mark.author}: {mark.value}") if mark else "",
         "own_kind": KINDS[own_stand(mark.value)] if mark else "",

@@ -28,27 +28,16 @@ from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open, revised
 from engine.methods.are.shared_words import missing, stems
-from engine.methods.are.values import AreRecord, Evidence, FactRecord, Placed
+from engine.methods.are.values import AreRecord, Evidence, FactRecord, Placed, Stand
 from engine.methods.used_supports import Quadrant
 
-Stand = Literal["contradicted", "not found", "unsure", "not checked", "borne out", "no claim"]
-"""The verdict on a fact as it was checked. "no claim" is a sentence without a fact."""
-FactState = Stand | Literal["edited"]
-"""The state of a fact or sentence in the text as it now is."""
+FactState = Stand | Literal["edited", "no claim"]
+"""The state of a fact or sentence in the text as it now is; a sentence without a fact has "no claim"."""
 STATES: tuple[FactState, ...] = ("contradicted", "not found", "unsure", "not checked", "edited", "borne out")
 """Worst first."""
 SETTLED: tuple[FactState, ...] = ("borne out", "edited", "no claim")
 """The states that need nobody's attention."""
 FACT_STATES: tuple[FactState, ...] = ("borne out", "edited", "contradicted", "not found", "unsure", "not checked")
-OF_OUTCOME: dict[str, Stand] = {
-    "supported": "borne out",
-    "edited": "contradicted",
-    "contradicted": "contradicted",
-    "unsettled": "not found",
-    "no evidence": "not found",
-    "unparsed": "unsure",
-    "not checked": "not checked",
-}
 OWN_VERDICTS: dict[str, Stand] = {
     "supportive": "borne out",
     "editing_required": "contradicted",
@@ -344,15 +333,12 @@ def fact_verdict(
 ) -> FactVerdict:
     """The verdict by the reviewer's mark, else by the check; its probability is that of the text as it now is."""
     ruling = fact.ruling
-    stand = OF_OUTCOME[fact.outcome]
-    if ruling is not None and ruling.unsure and stand in ("borne out", "contradicted"):
-        stand = "unsure"
     if _all_accepted(edits):
         ruling = fact.edit.ruling if fact.edit else None
     return FactVerdict(
         number=name,
         text=fact.fact.text,
-        stand=own_stand(mark.value) if mark else stand,
+        stand=own_stand(mark.value) if mark else fact.stand,
         by=mark.author if mark else ruling.by if ruling else "",
         quote=_quote(fact.fact.text, fact.evidence) if fact.evidence else None,
         against=_against(fact),

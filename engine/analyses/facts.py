@@ -43,7 +43,17 @@ from engine.methods.are.backtrack import Decision
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.tools import Task, Tools as Judges
-from engine.methods.are.values import MEANING, AreRecord, Evidence, Exchange, FactRecord, Iteration, Placed, Report
+from engine.methods.are.values import (
+    MEANING,
+    OF_OUTCOME,
+    AreRecord,
+    Evidence,
+    Exchange,
+    FactRecord,
+    Iteration,
+    Placed,
+    Report,
+)
 from engine.models.closed import listed
 from engine.models.embedder import DEFAULT
 from engine.prompts import templates_hash
@@ -99,12 +109,13 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
 
 
 def made(record: AreRecord) -> Facts:
-    """Who did what in a check, with how many facts came to which outcome."""
+    """Who did what in a check, with how many facts have which verdict before any review."""
     sources = {"both": "the case's passages and its corpus", "case": "the case's passages", "corpus": "the corpus"}
-    came = Counter(fact.outcome for fact in record.facts)
+    counts = Counter(fact.stand for fact in record.facts)
+    came = (f"{counts[stand]} {stand}" for stand in dict.fromkeys(OF_OUTCOME.values()) if counts[stand])
     pairs = (
         ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
-        ("Outcomes", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
+        ("Before any review", ", ".join(came) or "nothing to check"),
         ("Decomposed by", record.decomposer),
         ("Verdicts by", record.verifier),
         ("Edits by", record.editor),

@@ -197,6 +197,17 @@ MEANING: dict[str, str] = {
     "no evidence": "nothing was found",
     "not checked": "the run stopped before checking it",
 }
+Stand = Literal["borne out", "contradicted", "not found", "unsure", "not checked"]
+OF_OUTCOME: dict[Outcome, Stand] = {
+    "supported": "borne out",
+    "edited": "contradicted",
+    "contradicted": "contradicted",
+    "unsettled": "not found",
+    "no evidence": "not found",
+    "unparsed": "unsure",
+    "not checked": "not checked",
+}
+"""The outcomes in the words of the pages."""
 
 
 class FactRecord(Value, frozen=True):
@@ -246,6 +257,13 @@ class FactRecord(Value, frozen=True):
             if check.ruling.verdict == "editing_required" and not check.ruling.unsure
         ]
         return max(found, key=lambda one: one[0])[1] if found and self.outcome == "supported" else None
+
+    @property
+    def stand(self) -> Stand:
+        """The outcome in the words of the pages; a doubtful verdict for or against the fact is "unsure"."""
+        stand = OF_OUTCOME[self.outcome]
+        doubted = self.ruling is not None and self.ruling.unsure
+        return "unsure" if doubted and stand in ("borne out", "contradicted") else stand
 
     @property
     def edit(self) -> Edit | None:

@@ -10,7 +10,8 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from engine.analyses.facts import attribution_report, tracked_changes, tracked_runs
+from engine.analyses.case_verdict import case_verdict
+from engine.analyses.facts import attribution_report, made, record_of, tracked_changes, tracked_runs
 from engine.cases.places import decisions, numbered, places
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import canonical
@@ -19,6 +20,7 @@ from engine.methods.are.backtrack import proposed
 from engine.methods.are.values import AreRecord, Evidence, Placed
 from engine.report import html_report, markdown_report
 from tests.engine.cases.records import full_record
+from tests.engine.cases.test_case_verdict import checked
 from tests.engine.cases.test_report import HOSTILE, parsed, reviewed
 
 TEXTS = {"text", "reply", "why", "note", "reasoning", "query", "question", "title", "document", "sentence", "problem",
@@ -76,7 +78,7 @@ def test_the_facts_with_verdict_evidence_and_measures_before_and_after(case):
     html = section(html_report(case), "Atomic facts (ARE)")
     for name, fact in numbered(record).items():
         assert f'<th scope="row">{name}</th>' in html
-        assert fact.outcome in html
+        assert fact.stand in html
     for value in (record.report.before.attr_r, record.report.after.attr_r, record.report.after.pres):
         assert f"{value:.3f}" in html
     assert "Before editing" in html
@@ -143,6 +145,15 @@ def test_a_reviewers_word_on_a_fact_and_an_edit_stands_beside_the_machines_own(c
     text = markdown_report(case, marks).replace("\\", "")
     assert "~~1931~~**1874**" in text
     assert "wrong year (by Ada: Read the plaque.)" in text
+
+
+def test_the_counts_of_a_check_are_in_the_words_of_the_verdict_line():
+    case = checked()
+    record = record_of(case)
+    said = dict(made(record).pairs)
+    assert said["Before any review"] == "1 borne out, 1 contradicted, 1 not found"
+    assert case_verdict(case, review_of(())).headline.endswith(said["Before any review"])
+    assert dict(made(replace(record, facts=())).pairs)["Before any review"] == "nothing to check"
 
 
 def test_the_text_with_all_edits_of_the_check_is_called_its_proposal(case):
