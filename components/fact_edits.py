@@ -10,7 +10,7 @@ from components.cache import workbench
 from components.checked_answer import write
 from components.export_figure import export_button
 from components.html import chips, escape, plain, show, tag, visible
-from engine.analyses.facts import tracked_text
+from engine.analyses.facts import after_edit, tracked_text
 from engine.cases.places import decisions, revision
 from engine.core.values import Case
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
@@ -55,8 +55,8 @@ def edit_card(
         show(chips([("status", status), ("fact", fact.fact.text), ("because", edit.why)]))
         with st.expander(plain(f"The passage: {evidence.title or evidence.document}")):
             st.text(visible(evidence.text))
-        if edit.ruling is not None:
-            st.caption(plain(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
+        if said := after_edit(edit):
+            st.caption(plain(said), help=plain(edit.ruling.note) if edit.ruling else None)
         if frozen:
             return
         if edit.status == "suggestion" and not exact(edit, record.checked):

@@ -79,6 +79,24 @@ class Replay(Value, frozen=True):
             parts.append(f"{self.count('cannot'):,} could not be compared")
         return "; ".join(parts) + "."
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per value with the reason next to its result; what did not reproduce comes first."""
+        words: dict[Status, str] = {"drifted": "drifted", "cannot": "not compared", "reproduced": "reproduced"}
+        order = list(words)
+        return [
+            {
+                "place": n.place,
+                "result": words[n.status],
+                "reason": n.why,
+                "stored": "" if n.stored is None else str(n.stored),
+                "replayed": "" if n.replayed is None else str(n.replayed),
+                "difference": n.difference,
+                "floor": n.floor,
+            }
+            for n in sorted(self.numbers, key=lambda n: order.index(n.status))
+        ]
+
 
 def compare(place: str, stored: Any, outcome: Outcome) -> list[Number]:
     """Every leaf of a stored part against the recomputed one."""

@@ -4,6 +4,7 @@ In the report a reviewer's verdict on a fact and the decision on an edit stand b
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -293,17 +294,32 @@ def tracked_runs(
     return tuple(run for run in (*runs, TextRun(answer[position:])) if run.text)
 
 
+_BECAUSE = re.compile(r"supportive, because (?P<why>.+?); else ", re.DOTALL)
+
+
+def after_edit(edit: Placed) -> str:
+    """The check of the edited fact in plain sentences; empty for a deletion, after which nothing is left to check.
+
+    A reason other than the verifier's is in the note of the ruling.
+    """
+    ruling = edit.ruling
+    if ruling is None:
+        return "Not checked after the edit." if edit.new else ""
+    found = _BECAUSE.match(ruling.note)
+    reasons = [f"{one[:1].upper()}{one[1:]}." for one in found["why"].split("; ")] if found else []
+    share = ruling.scores.get(ruling.verdict)
+    sure = [] if share is None else [f"The verifier gives this a probability of {share:.2f}."]
+    doubt = ["It is unsure: read the passage."] if ruling.unsure else []
+    return " ".join(("After the edit the fact agrees with the passage.", *reasons, *sure, *doubt))
+
+
 def _edits_table(record: AreRecord, review: Review) -> Table:
     decided, rows = decisions(record, review), []
     for edit in record.edits:
         mark = review.overrides.get(f"edit:{edit.id}") if edit.id in decided else None
         left = "a suggestion, not put in" if edit.status == "suggestion" else undecided(review)
         fact = record.facts[edit.fact].fact.text if edit.fact < len(record.facts) else ""
-        after = edit.ruling.note if edit.ruling else "not checked"
-        why, decision = (
-            Cell(edit.why, note=f"after it: {after}"),
-            Cell(decided.get(edit.id, left), note=decided_by(mark)),
-        )
+        why, decision = Cell(edit.why, note=after_edit(edit)), Cell(decided.get(edit.id, left), note=decided_by(mark))
         rows.append((edit.id, edit.old or "(nothing)", edit.new or "(nothing)", fact, why, decision))
     columns = ("Edit", "Instead of", "Put in", "Fact", "Why", "Decision")
     return table("Edits, and what was decided", columns, rows)

@@ -142,23 +142,8 @@ def replaying(case: Case) -> None:
     st.header(plain(result.summary))
     for package, stamped, here in result.versions:
         note(f"{package}: version {stamped} in the case, {here} here.")
-    order = {"drifted": 0, "cannot": 1, "reproduced": 2}
-    rows = [
-        {
-            "place": n.place,
-            "result": n.status,
-            "stored": str(n.stored),
-            "replayed": str(n.replayed),
-            "difference": n.difference,
-            "floor": n.floor,
-            "why": n.why,
-        }
-        for n in sorted(result.numbers, key=lambda n: order[n.status])
-    ]
-    st.dataframe(
-        pd.DataFrame([{k: cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows]),
-        hide_index=True,
-    )
+    rows = [{k: cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in result.rows]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 
 def tags_of(case: Case) -> None:

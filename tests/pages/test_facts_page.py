@@ -170,6 +170,15 @@ def verdict_now():
     return case_verdict(case, review_of(history))
 
 
+def test_an_edit_says_in_words_how_it_was_checked_and_is_accepted_without_a_reason(reviewing):
+    said = "After the edit the fact agrees with the passage. The verifier gives this a probability of 0.90."
+    assert said in [caption.value for caption in reviewing.caption]
+    next(b for b in reviewing.button if b.label == "Accept 1").click().run()
+    assert not reviewing.exception
+    (mark,) = store().history("case")
+    assert (mark.target, mark.value, mark.reason) == ("edit:1", "accepted", "")
+
+
 def test_a_reviewers_words_for_the_sentence_of_a_fact_are_in_the_text_at_once(reviewing):
     case = checked()
     start, end = case.answer.sentences[1]

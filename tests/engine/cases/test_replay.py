@@ -23,7 +23,7 @@ from engine.methods.regeneration import answering
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.replay import compare, replay, stripped
+from engine.replay import Replay, compare, replay, stripped
 from engine.retrieve.search import rerank, search
 from tests.analysing import analysed, replay_here
 from tests.engine.cases.samples import full_case
@@ -181,6 +181,17 @@ def test_a_kind_without_replay_and_a_value_that_is_gone_are_named():
     assert compare("x", [1, 2], Outcome(values=[1]))[0].status == "drifted"
     result = replay_here(full_case(stamp=Stamp(model="elsewhere"), origin="imported", hits=(), chunk_sets=()), TOOLS)
     assert any(n.place == "analyses[x]" and "never seen" in n.why for n in result.numbers)
+
+
+def test_a_row_of_what_was_not_compared_comes_first_with_its_reason():
+    gone = compare("answer", "text", Outcome(why="the answer was imported, so it is not rewritten"))
+    found = Replay(case="c", numbers=(*compare("x", [0.5, 0.2], Outcome(values=[0.5, 0.9])), *gone))
+    assert [(row["place"], row["result"], row["reason"]) for row in found.rows] == [
+        ("x[1]", "drifted", ""),
+        ("answer", "not compared", "the answer was imported, so it is not rewritten"),
+        ("x[0]", "reproduced", ""),
+    ]
+    assert [row["stored"] for row in found.rows] == ["0.2", "", "0.5"]
 
 
 def test_versions_that_differ_are_listed(case):

@@ -11,13 +11,13 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from engine.analyses.case_verdict import case_verdict
-from engine.analyses.facts import attribution_report, made, record_of, tracked_changes, tracked_runs
+from engine.analyses.facts import after_edit, attribution_report, made, record_of, tracked_changes, tracked_runs
 from engine.cases.places import decisions, numbered, places
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import canonical
 from engine.core.values import Case
 from engine.methods.are.backtrack import proposed
-from engine.methods.are.values import AreRecord, Evidence, Placed
+from engine.methods.are.values import AreRecord, Evidence, Placed, Ruling
 from engine.report import html_report, markdown_report
 from tests.engine.cases.records import full_record
 from tests.engine.cases.test_case_verdict import checked
@@ -154,6 +154,23 @@ def test_the_counts_of_a_check_are_in_the_words_of_the_verdict_line():
     assert said["Before any review"] == "1 borne out, 1 contradicted, 1 not found"
     assert case_verdict(case, review_of(())).headline.endswith(said["Before any review"])
     assert dict(made(replace(record, facts=())).pairs)["Before any review"] == "nothing to check"
+
+
+def test_the_check_after_an_edit_is_told_in_sentences():
+    edit = placed(1, 9, 13, "1874", "Built in 1931 by Ann.")
+    assert after_edit(edit) == "Not checked after the edit." and after_edit(replace(edit, new="")) == ""
+    sure = Ruling(verdict="supportive", by="v", note="supportive by v, not measured", scores={"supportive": 0.82})
+    said = "After the edit the fact agrees with the passage."
+    assert after_edit(replace(edit, ruling=sure)) == f"{said} The verifier gives this a probability of 0.82."
+    why = "supportive, because no passage has the number; the sentence has its digits in another order; else "
+    doubted = replace(
+        sure, note=f"{why}irrelevant by v, not measured; unsure", scores={"supportive": 0.28}, unsure=True
+    )
+    assert after_edit(replace(edit, ruling=doubted)) == (
+        f"{said} No passage has the number. The sentence has its digits in another order. The verifier gives this a "
+        "probability of 0.28. It is unsure: read the passage."
+    )
+    assert after_edit(replace(edit, ruling=replace(sure, scores={}))) == said
 
 
 def test_the_text_with_all_edits_of_the_check_is_called_its_proposal(case):
