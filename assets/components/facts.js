@@ -116,7 +116,7 @@ export default function (component) {
         const button = make("button", "fact");
         button.dataset.number = fact.number;
         const chip = make("span", "chip " + fact.kind, fact.sure ? `${fact.word} · ${fact.sure}` : fact.word);
-        if (fact.sure.startsWith("probability")) chip.title = "The verifier's probability for its verdict; below 0.6 it is unsure";
+        if (fact.sure.startsWith("probability")) chip.title = "The verifier's probability for its verdict. Borne out and contradicted are unsure below 0.6, or where a rule doubts them.";
         button.append(make("span", "said", fact.text), chip);
         if (fact.own) button.append(make("span", "chip " + fact.own_kind, fact.own));
         button.onclick = () => choose(fact, false, true);

@@ -103,7 +103,7 @@ const card = (sentence, data, decide, pick) => {
   const box = make("section", "card " + sentence.kind);
   const head = make("div", "head");
   const by = make("span", "by", sentence.by);
-  if (sentence.by.startsWith("probability")) by.title = "The verifier's probability for its verdict on the worst fact; below 0.6 it is unsure";
+  if (sentence.by.startsWith("probability")) by.title = "The verifier's probability for its verdict on the worst fact. Borne out and contradicted are unsure below 0.6, or where a rule doubts them.";
   head.append(make("span", "number", "Sentence " + sentence.number), make("span", "word", sentence.word), by);
   box.append(head);
   for (const fact of sentence.facts) box.append(factBlock(fact, sentence.facts.length > 1, decide, pick));

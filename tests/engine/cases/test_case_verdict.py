@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import case_verdict, conclusions, fact_verdicts, open_items, own_stand
+from engine.analyses.case_verdict import case_verdict, conclusions, fact_verdict, fact_verdicts, open_items, own_stand
 from engine.analyses.facts import analysis_of, record_of
 from engine.analyses.kind import FACTS
 from engine.answer.citations import annotate
@@ -13,8 +13,11 @@ from engine.core.settings import Settings
 from engine.core.values import Analysis, Answer, AuditRecord, Case, Stamp
 from engine.methods.are.guards import COPIED
 from engine.methods.are.tools import Tools
+from engine.methods.are.values import Check, Evidence, Fact, FactRecord, Iteration, Ruling
 from engine.methods.used_supports import UseAndSupport, UsedSupports
+from engine.models.protocols import Judged
 from engine.workbench import Workbench
+from tests.engine.are.scripted import SCORES, WordVerifier
 from tests.engine.are.test_are import ANSWER, GIVEN, AlwaysContradicting, passage, run
 
 
@@ -75,6 +78,28 @@ def doubted_record(answer):
 def test_a_verdict_that_the_verifier_is_unsure_of_is_neither_borne_out_nor_contradicted():
     answer = "In 1934 the bridge opened."
     assert stands(checked(answer, doubted_record(answer))) == ["unsure"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome", "scores", "lowered", "stand"),
+    [
+        ("supportive", "supported", (0.59, 0.3, 0.11), False, "unsure"),
+        ("supportive", "supported", (0.6, 0.3, 0.1), False, "borne out"),
+        ("editing_required", "contradicted", (0.3, 0.64, 0.06), True, "unsure"),
+        ("editing_required", "contradicted", (0.3, 0.64, 0.06), False, "contradicted"),
+        ("irrelevant", "unsettled", (0.2, 0.21, 0.59), False, "not found"),
+    ],
+)
+def test_a_verdict_for_or_against_is_unsure_under_0_6_or_where_a_guard_doubts_it(
+    verdict, outcome, scores, lowered, stand
+):
+    ruling = Ruling.of(Judged(verdict, dict(zip(SCORES, scores, strict=True))), WordVerifier())
+    if lowered:
+        ruling = replace(ruling, unsure=True, lowered=True)
+    one = Evidence(text="Whales hum.", source="case")
+    done = Iteration(queries=("q",), considered=(one,), checks=(Check(evidence=0, ruling=ruling),), decided=0)
+    fact = FactRecord(clause=0, fact=Fact(text="Whales sing", made_by="rules"), iterations=(done,), outcome=outcome)
+    assert fact_verdict("1.1", fact).stand == stand
 
 
 def test_a_sentence_that_a_passage_has_word_for_word_is_borne_out_whatever_the_verifier_says():
