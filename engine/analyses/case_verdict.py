@@ -251,13 +251,14 @@ def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
         if fact.against and fact.mark is None and fact.state == "borne out":
             place = f"passage {fact.against.number}" if fact.against.number else "a passage of the corpus"
             found.append(f'Of "{fact.text}" {place} may say otherwise: "{" ".join(fact.against.words.split())}"')
-    left = [str(n) for n, sentence in enumerate(verdict.sentences, start=1) if sentence.state not in SETTLED]
-    if left:
-        one = len(left) == 1
-        named = left[0] if one else f"{', '.join(left[:-1])} and {left[-1]}"
-        found.append(
-            f"Sentence{'' if one else 's'} {named} {'is' if one else 'are'} not borne out and still in the text."
-        )
+    left = {str(n): one.state for n, one in enumerate(verdict.sentences, start=1) if one.state not in SETTLED}
+    doubtful = [number for number, state in left.items() if state == "unsure"]
+    wrong = [number for number in left if number not in doubtful]
+    for numbers, said in ((wrong, "not borne out and still in the text"), (doubtful, "unsure: read the source")):
+        if numbers:
+            one = len(numbers) == 1
+            named = numbers[0] if one else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+            found.append(f"Sentence{'' if one else 's'} {named} {'is' if one else 'are'} {said}.")
     return found
 
 

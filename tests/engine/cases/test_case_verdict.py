@@ -207,7 +207,10 @@ def test_the_other_facts_of_an_edited_sentence_keep_their_states():
     sentence = case_verdict(case, review).sentences[0]
     assert (sentence.state, sentence.word) == ("unsure", "unsure, edited")
     assert sentence.states == {"1.2": "unsure", "1.1": "edited"}
-    assert open_items(case, case_verdict(case, review), review)[-1].startswith("Sentences 1 and 2 are not borne out")
+    assert open_items(case, case_verdict(case, review), review)[-2:] == [
+        "Sentence 2 is not borne out and still in the text.",
+        "Sentence 1 is unsure: read the source.",
+    ]
 
 
 def test_an_edit_that_two_facts_share_is_accepted_for_both():
