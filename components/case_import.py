@@ -46,29 +46,36 @@ def fill_example() -> None:
 
 def _paste() -> list[str]:
     st.button("Fill in an example", key="fill_example", type="tertiary", on_click=fill_example)
-    with st.form("paste", border=False):
-        question = st.text_input("Question", key="paste_question", placeholder="What was asked")
-        left, right = st.columns(2)
-        passages = left.text_area(
-            "Sources (put a line of --- between them)",
-            key="paste_passages",
-            height=210,
-            placeholder="Texts that should support the answer",
-        )
-        answer = right.text_area(
-            "Answer",
-            key="paste_answer",
-            height=210,
-            placeholder="The answer to check. Citations such as [1] or [cite_1] are optional.",
-        )
-        corpora = [corpus.name for corpus in list_corpora()]
-        middle, last, button = st.columns([3, 3, 2], vertical_alignment="bottom")
-        corpus = middle.selectbox(
-            "Corpus", corpora, index=None, key="paste_corpus", placeholder="none: pasted sources only"
-        )
-        model = last.text_input("Written by", key="paste_model", placeholder="optional")
-        if not button.form_submit_button("Audit", type="primary", width="stretch"):
-            return []
+    # Not a form: it keeps what is typed in the browser until it is sent, and another page would lose it.
+    question = st.text_input("Question", key="paste_question", placeholder="What was asked", persist_state="session")
+    left, right = st.columns(2)
+    passages = left.text_area(
+        "Sources (put a line of --- between them)",
+        key="paste_passages",
+        height=210,
+        placeholder="Texts that should support the answer",
+        persist_state="session",
+    )
+    answer = right.text_area(
+        "Answer",
+        key="paste_answer",
+        height=210,
+        placeholder="The answer to check. Citations such as [1] or [cite_1] are optional.",
+        persist_state="session",
+    )
+    corpora = [corpus.name for corpus in list_corpora()]
+    middle, last, button = st.columns([3, 3, 2], vertical_alignment="bottom")
+    corpus = middle.selectbox(
+        "Corpus",
+        corpora,
+        index=None,
+        key="paste_corpus",
+        placeholder="none: pasted sources only",
+        persist_state="session",
+    )
+    model = last.text_input("Written by", key="paste_model", placeholder="optional", persist_state="session")
+    if not button.button("Audit", type="primary", width="stretch"):
+        return []
     if not answer.strip():
         st.error("The answer is empty. Paste the text to check.")
         return []
