@@ -61,11 +61,12 @@ def repeated(case: Case) -> str:
 
 
 def probably_answered(case: Case) -> str:
-    """Whether the documents answer the case's question, in a sentence; empty if not asked, or for a refusal."""
+    """Whether the documents, or an audit's sources, answer the question, in a sentence; empty for a refusal."""
     if case.answerable is None or case.answer.refused:
         return ""
     how = "probably answer" if case.answerable >= EVEN else "may not answer"
-    return f"The documents {how} the question (probability {case.answerable:.2f})."
+    read = "sources" if case.origin == "imported" else "documents"
+    return f"The {read} {how} the question (probability {case.answerable:.2f})."
 
 
 def unknown(case: Case) -> str:
@@ -79,8 +80,11 @@ def unknown(case: Case) -> str:
 
 
 def doubted(case: Case, settings: Retrieval) -> str:
-    """The warning that the documents do not seem to answer the case's question; empty where they may."""
-    if case.answerable is None or case.answerable >= settings.doubt_under:
+    """The warning that the documents do not seem to answer the case's question; empty where they may.
+
+    Empty in an audit too: the answer was not written here, and whether it is borne out is told by its facts.
+    """
+    if case.answerable is None or case.answerable >= settings.doubt_under or case.origin == "imported":
         return ""
     best = max((hit.score for hit in case.hits), default=None)
     said = f"probability {case.answerable:.2f}" + ("" if best is None else f", best passage score {best:.2f}")

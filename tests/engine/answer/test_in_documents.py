@@ -74,6 +74,20 @@ def test_the_probability_is_told_in_a_sentence_except_of_a_refusal(answerable, t
     assert probably_answered(replace(case, answer=Answer(text="x", refused=True))) == ""
 
 
+def test_an_audit_tells_the_probability_of_its_sources_and_is_not_warned_of():
+    audited = Case(
+        id="c",
+        question="Who?",
+        passages=(),
+        answer=Answer(text="x"),
+        stamp=Stamp(model="m"),
+        answerable=0.02,
+        origin="imported",
+    )
+    assert doubted(audited, Retrieval()) == ""
+    assert probably_answered(audited) == "The sources may not answer the question (probability 0.02)."
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
