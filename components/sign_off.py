@@ -17,6 +17,7 @@ from engine.core.values import Case
 MEANING: dict[Conclusion, str] = {
     "stands": "The answer is reliable as given.",
     "stands as edited": "The text above is reliable; the original answer is not.",
+    "partly stands": "The text above is reliable, except what is not borne out.",
     "does not stand": "The answer is not reliable.",
 }
 

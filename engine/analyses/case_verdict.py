@@ -146,7 +146,7 @@ class SentenceVerdict(Value, frozen=True):
 
 
 class CaseVerdict(Value, frozen=True):
-    """A case at one glance; `sentences` cover the answer, edits and citations are counts.
+    """A case at one glance; `sentences` cover the answer, `undecided` are ids of edits, `accepted` and the rest counts.
 
     `citations` are pairs of a sentence and a passage that it cites, `citations_supported` those whose passage bears
     out a fact of the sentence as it now is. `citations_compared` are those in the last analysis of use and support, and
@@ -158,7 +158,7 @@ class CaseVerdict(Value, frozen=True):
     verifier: str
     text: str
     accepted: int = 0
-    undecided: int = 0
+    undecided: tuple[str, ...] = ()
     signed_off: bool = False
     citations: int = 0
     citations_supported: int = 0
@@ -178,8 +178,22 @@ class CaseVerdict(Value, frozen=True):
     @property
     def open_edits(self) -> str:
         """The edits that nobody decided, in words; a sign-off settles them, since its text leaves them out."""
-        said = "left out of the signed text" if self.signed_off else "undecided"
-        return f"{counted(self.undecided, 'edit')} {said}" if self.undecided else ""
+        return f"{counted(len(self.undecided), 'edit')} {self._unsettled}" if self.undecided else ""
+
+    @property
+    def _unsettled(self) -> str:
+        return "left out of the signed text" if self.signed_off else "undecided"
+
+    @property
+    def named_edits(self) -> str:
+        """The same edits by their numbers, in a sentence."""
+        return f"{_named('Edit', self.undecided)} {self._unsettled}." if self.undecided else ""
+
+    @property
+    def excepted(self) -> tuple[str, ...]:
+        """The numbers of the sentences that are not borne out and still in the text; "partly stands" excepts them."""
+        numbered = enumerate(self.sentences, start=1)
+        return tuple(str(number) for number, sentence in numbered if sentence.state not in SETTLED)
 
     @property
     def facts(self) -> dict[FactState, int]:
@@ -210,7 +224,6 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
     if record is None:
         return None
     edits, decided = revision(record, case.answer, review)
-    taken = Counter(decided.get(edit.id, "undecided") for edit in edits)
     judged = sentence_verdicts(case, record, review)
     cited = _cited(case, record, judged)
     quadrants = _quadrants(case)
@@ -220,8 +233,8 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         finished=record.finished,
         verifier=record.verifier,
         text=revised(record.checked, edits, accepted_ids(decided)),
-        accepted=taken["accepted"],
-        undecided=taken["undecided"],
+        accepted=sum(decided.get(edit.id) == "accepted" for edit in edits),
+        undecided=tuple(edit.id for edit in edits if edit.id not in decided),
         signed_off=review.status == "signed off",
         citations=len(cited),
         citations_supported=sum(cited.values()),
@@ -240,8 +253,8 @@ def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
 def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
     """Open items before anyone relies on the text: undecided edits, claims without support."""
     found = [] if verdict.finished else ["The check was stopped early."]
-    if verdict.open_edits:
-        found.append(f"{verdict.open_edits}.")
+    if verdict.named_edits:
+        found.append(verdict.named_edits)
     record = record_of(case)
     if record is None:
         return found
@@ -251,20 +264,32 @@ def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
         if fact.against and fact.mark is None and fact.state == "borne out":
             place = f"passage {fact.against.number}" if fact.against.number else "a passage of the corpus"
             found.append(f'Of "{fact.text}" {place} may say otherwise: "{" ".join(fact.against.words.split())}"')
-    left = {str(n): one.state for n, one in enumerate(verdict.sentences, start=1) if one.state not in SETTLED}
-    doubtful = [number for number, state in left.items() if state == "unsure"]
-    wrong = [number for number in left if number not in doubtful]
-    for numbers, said in ((wrong, "not borne out and still in the text"), (doubtful, "unsure: read the source")):
-        if numbers:
-            one = len(numbers) == 1
-            named = numbers[0] if one else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
-            found.append(f"Sentence{'' if one else 's'} {named} {'is' if one else 'are'} {said}.")
+    in_part = review.conclusion is not None and review.conclusion.value == "partly stands"
+    how = "excepted from the conclusion" if in_part else "still in the text"
+    doubtful = [number for number in verdict.excepted if verdict.sentences[int(number) - 1].state == "unsure"]
+    wrong = [number for number in verdict.excepted if number not in doubtful]
+    for numbers, said in ((wrong, "not borne out"), (doubtful, "unsure")):
+        found += [f"{_named('Sentence', numbers)} {said} and {how}."] if numbers else []
     return found
 
 
+def _named(what: str, numbers: Sequence[str]) -> str:
+    """Things by their numbers, with the verb.
+
+    >>> _named("Edit", "3"), _named("Sentence", "124")
+    ('Edit 3 is', 'Sentences 1, 2 and 4 are')
+    """
+    *before, last = numbers
+    return f"{what}s {', '.join(before)} and {last} are" if before else f"{what} {last} is"
+
+
 def conclusions(verdict: CaseVerdict | None) -> tuple[Conclusion, ...]:
-    """The conclusions available to a reviewer: with accepted edits the original answer cannot stand."""
-    return ("stands as edited" if verdict and verdict.accepted else "stands", "does not stand")
+    """The conclusions available to a reviewer.
+
+    With accepted edits the original answer cannot stand; it partly stands where some of it is not borne out.
+    """
+    whole: Conclusion = "stands as edited" if verdict and verdict.accepted else "stands"
+    return (whole, *(("partly stands",) if verdict and verdict.excepted else ()), "does not stand")
 
 
 def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[SentenceVerdict, ...]:

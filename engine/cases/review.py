@@ -68,9 +68,12 @@ STATUSES = ("open", "in review", "signed off")
 RELEVANCE = ("relevant", "not relevant")
 MARKED = {True: "relevant", False: "not relevant", None: "not marked"}
 """A passage's label in words."""
-Conclusion = Literal["stands", "stands as edited", "does not stand"]
+Conclusion = Literal["stands", "stands as edited", "partly stands", "does not stand"]
 CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
-"""The reviewer's conclusion on the whole answer at sign-off; stored as their verdict on "answer"."""
+"""The reviewer's conclusion on the whole answer at sign-off; stored as their verdict on "answer".
+
+"partly stands" excepts the sentences that are not borne out and still in the text.
+"""
 SENTENCE = "sentence:"  # the place of a sentence, by its number from 1
 LONGEST = 20_000  # characters of a note or a reason
 

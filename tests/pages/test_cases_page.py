@@ -153,10 +153,19 @@ def test_what_is_signed_is_the_text_with_the_accepted_edits_over_its_changes(app
         draft = MarkDraft(kind="override", author="Ada", target=f"edit:{one.id}", value=value, reason="read")
         store().add_mark(case.id, replace(draft, machine=proposed(one)))
     dialog = dialog_for(case.id)
-    assert dialog.radio[0].options == ["The answer stands as edited", "The answer does not stand"]
+    assert dialog.radio[0].options == [
+        "The answer stands as edited",
+        "The answer partly stands",
+        "The answer does not stand",
+    ]
     signed = next(e.proto.body for e in dialog.get("html") if "gw-signed" in e.proto.body)
     assert "1934" in signed and "1932" not in signed
     assert [w.value for w in dialog.warning] == ["Sentence 2 is not borne out and still in the text."]
+    dialog.radio[0].set_value("partly stands")
+    field(dialog, "Reason").set_value("No source on the whales.")
+    button(dialog, "Sign off and freeze").click().run()
+    assert review_of(store().history(case.id)).conclusion.value == "partly stands"
+    assert "partly stands, by Ada" in list(opened("cases").dataframe[0].value["review"])
 
 
 def test_an_override_is_shown_with_its_reason_also_after_sign_off_and_an_accepted_edit_is_not_one(app):

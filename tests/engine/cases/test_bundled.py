@@ -108,7 +108,7 @@ def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewer
     found = {fact.stand for sentence in verdict.sentences for fact in sentence.facts}
     assert {"borne out", "contradicted", "unsure"} <= found
     assert {sentence.state for sentence in verdict.sentences} == {"borne out", "edited"}
-    assert verdict.accepted >= 1 and verdict.undecided == 0 and verdict.overridden >= 1
+    assert verdict.accepted >= 1 and not verdict.undecided and verdict.overridden >= 1
     assert verdict.citations_supported == verdict.citations
     assert "edited<small>by embedded, probability" in html_report(case, history)
     accepted = [wrong for wrong in PLANTED if wrong not in verdict.text]

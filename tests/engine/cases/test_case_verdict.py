@@ -138,7 +138,7 @@ def test_accepted_edits_are_in_the_text_and_counted():
     (edit, _deletion) = run().edits
     accept = decision(edit, "accepted")
     verdict = case_verdict(case, marked(case, accept))
-    assert (verdict.accepted, verdict.undecided) == (1, 1)
+    assert (verdict.accepted, verdict.undecided) == (1, ("2",))
     assert "1934" in verdict.text
     assert verdict.headline == "3 facts: 1 borne out, 1 edited, 1 not found"
 
@@ -209,7 +209,7 @@ def test_the_other_facts_of_an_edited_sentence_keep_their_states():
     assert sentence.states == {"1.2": "unsure", "1.1": "edited"}
     assert open_items(case, case_verdict(case, review), review)[-2:] == [
         "Sentence 2 is not borne out and still in the text.",
-        "Sentence 1 is unsure: read the source.",
+        "Sentence 1 is unsure and still in the text.",
     ]
 
 
@@ -267,7 +267,7 @@ def test_a_sign_off_settles_the_edits_that_nobody_decided():
     review = marked(case, *sign_off("Ada", "does not stand", "the year is wrong"))
     verdict = case_verdict(case, review)
     assert verdict.open_edits == "2 edits left out of the signed text"
-    assert open_items(case, verdict, review)[0] == "2 edits left out of the signed text."
+    assert open_items(case, verdict, review)[0] == "Edits 1 and 2 are left out of the signed text."
 
 
 def test_open_items_name_the_sentences_that_nothing_bears_out_and_the_edits_without_a_decision():
@@ -278,7 +278,7 @@ def test_open_items_name_the_sentences_that_nothing_bears_out_and_the_edits_with
         review = marked(case, *drafts)
         return open_items(case, case_verdict(case, review), review)
 
-    assert items() == ["2 edits undecided.", "Sentences 1 and 2 are not borne out and still in the text."]
+    assert items() == ["Edits 1 and 2 are undecided.", "Sentences 1 and 2 are not borne out and still in the text."]
     assert items(decision(edit, "accepted"), decision(deletion, "accepted")) == []
     own = MarkDraft(kind="override", author="Bo", target="fact:1.2", value="contradicted", reason="it cost 6 million")
     said = 'Bo calls "it cost 5 million" contradicted, and the text still says it.'
@@ -287,8 +287,24 @@ def test_open_items_name_the_sentences_that_nothing_bears_out_and_the_edits_with
 
 def test_an_edited_answer_cannot_stand_as_it_was():
     verdict = case_verdict(checked(), review_of(()))
-    assert conclusions(None) == conclusions(verdict) == ("stands", "does not stand")
-    assert conclusions(replace(verdict, accepted=1)) == ("stands as edited", "does not stand")
+    assert conclusions(None) == ("stands", "does not stand")
+    assert conclusions(verdict) == ("stands", "partly stands", "does not stand")
+    assert conclusions(replace(verdict, accepted=1)) == ("stands as edited", "partly stands", "does not stand")
+
+
+def test_an_answer_that_stands_in_part_names_what_is_excepted_and_one_without_exception_stands_whole():
+    case = checked()
+    accepted, deleted = (decision(edit, "accepted") for edit in run().edits)
+    whole = case_verdict(case, marked(case, accepted, deleted))
+    assert conclusions(whole) == ("stands as edited", "does not stand")
+    review = marked(case, accepted, *sign_off("Ada", "partly stands", "no source on the whales"))
+    verdict = case_verdict(case, review)
+    assert verdict.excepted == ("2",)
+    assert review.conclusion.value == "partly stands"
+    assert open_items(case, verdict, review) == [
+        "Edit 2 is left out of the signed text.",
+        "Sentence 2 is not borne out and excepted from the conclusion.",
+    ]
 
 
 def test_a_sentence_that_a_reviewer_wrote_anew_takes_the_place_of_its_edits():
@@ -300,7 +316,7 @@ def test_a_sentence_that_a_reviewer_wrote_anew_takes_the_place_of_its_edits():
     review = marked(case, accept, anew, out)
     verdict = case_verdict(case, review)
     assert verdict.text == "It opened in 1934 and cost 5 million."
-    assert (verdict.accepted, verdict.undecided) == (2, 0)
+    assert (verdict.accepted, verdict.undecided) == (2, ())
     assert [s.state for s in verdict.sentences] == ["edited", "edited"]
     assert open_items(case, verdict, review) == []
     assert conclusions(verdict)[0] == "stands as edited"
