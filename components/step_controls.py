@@ -57,11 +57,11 @@ def watch_run(case: Case) -> None:
     st.progress(run.share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
     cancel_button(run, key="cancel_steps")
     found = [s for s in KIND.of(run.case) if s.method == run.label] if run.case else []
-    if found:
+    if run.case and found:
         plan_card(found[-1])
         for step in found[-1].steps:
             step_card(step)
-        final_card(found[-1])
+        final_card(found[-1], run.case)
 
 
 def say_how_it_ended(case: Case) -> None:

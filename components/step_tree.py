@@ -9,11 +9,11 @@ from components.answer import with_pills
 from components.blocks import draw, markup
 from components.html import escape, note, show, tag, visible
 from components.style import stylesheet
-from engine.analyses.steps import call_blocks
+from engine.analyses.steps import call_blocks, unchecked
 from engine.cases.blocks import table
 from engine.core.statistics import binned
 from engine.core.text import counted
-from engine.core.values import Hit
+from engine.core.values import Case, Hit
 from engine.methods.raise_.steps import LABEL
 from engine.methods.raise_.values import ReasonStep, Solution, letter, method_of, similarity
 
@@ -119,8 +119,8 @@ def plan_card(solution: Solution) -> None:
         show(tag("section", said + raw + markup(*call_blocks([found.asked])), class_="gw-rstep gw-open"))
 
 
-def final_card(solution: Solution) -> None:
-    """The final answer with the option that it names."""
+def final_card(solution: Solution, case: Case) -> None:
+    """The final answer with the option that it names; where it is not the case's answer, that it was not checked."""
     if solution.final is None:
         return
     title = "Final answer"
@@ -130,8 +130,8 @@ def final_card(solution: Solution) -> None:
     notes = _banners(solution.notes)
     calls = [*([solution.decomposition.asked] if solution.decomposition else []), solution.final]
     reply = _said(visible(solution.final.reply) or "(the model wrote nothing)")
-    body = tag("h3", escape(f"{title}, {said}")) + notes + reply + markup(*call_blocks(calls))
-    show(tag("section", body, class_="gw-rstep"))
+    body = tag("h3", escape(f"{title}, {said}")) + notes + reply + _banners(unchecked(case, solution))
+    show(tag("section", body + markup(*call_blocks(calls)), class_="gw-rstep"))
 
 
 def similarity_plot(solution: Solution, labelled: Sequence[float] = ()) -> None:

@@ -122,6 +122,13 @@ def answered(case: Case, analysis: Analysis) -> Case:
     return replace(case, answer=answer, prompt=solution.final.prompt, stamp=analysis.stamp)
 
 
+def unchecked(case: Case, run: Solution) -> tuple[str, ...]:
+    """The note that no verdict on the case is about the run's final answer; empty where it is the case's answer."""
+    if run.final is None or case.answer.text in ("", run.final.reply):
+        return ()
+    return ("This answer was not checked. The verdict on the case is about the case's own answer.",)
+
+
 def at_threshold(solution: Solution, threshold: float | None) -> Solution:
     """The same run with the passages split at another T: no call, no search; answers stay those of the run's own T."""
     steps = tuple(replace(step, threshold=threshold) if step.search else step for step in solution.steps)
@@ -178,7 +185,8 @@ def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
         blocks.append(table("The plan", ("Step", "Sub-question", "Search query"), plan))
     blocks += [_step(step) for step in run.steps]
     if run.final is not None:
-        blocks.append(part(_final_title(run), [plain(run.final.reply.strip() or "(nothing)", "answer")]))
+        said = plain(run.final.reply.strip() or "(nothing)", "answer")
+        blocks.append(part(_final_title(run), [said, *map(Notice, unchecked(case, run))]))
     return [*blocks, *call_blocks(run.calls)]
 
 

@@ -11,7 +11,7 @@ from components.doors import doors
 from components.evidence import evidence
 from components.frame import EXAMPLES, open_case
 from components.heading import heading
-from components.html import plain, show, tag
+from components.html import note, plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
 from components.polling import cancel_button, redraw, say_problem
 from components.provenance import provenance
@@ -186,6 +186,8 @@ if run is not None and not run.ended:
     watch_run()
 elif case is not None:
     st.divider()
+    if case.corpus:  # the form above may have another one chosen
+        note(f"Asked of the corpus “{case.corpus}”")
     verdict = case_head(case)
     if doubt := doubted(case, chosen_settings().retrieval):
         not_in_documents(case, doubt)

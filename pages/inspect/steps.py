@@ -101,7 +101,7 @@ def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> No
         key = f"open_{run.method}_{run.model}_{step.number}"
         if done and st.button(f"Inspect step {step.number} as a case", key=key, type="tertiary"):
             open_step(case, run, step.number)
-    final_card(run)
+    final_card(run, case)
     export_button(lambda: drawn_steps(case, shown), key=f"steps_{case.id}_{run.method}_{run.model}")
 
 

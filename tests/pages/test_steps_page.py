@@ -7,8 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+from engine.analyses.steps import KIND, unchecked
 from engine.cases.review import check_chain
-from engine.core.values import Analysis
+from engine.core.values import Analysis, Answer
 from engine.methods.raise_.relevance import Rating, Ratings, ratings_analysis
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_step_ratings import solution  # noqa: F401 - a fixture
@@ -51,6 +52,15 @@ def shown(app) -> str:
 def test_one_run_has_nothing_to_stand_beside_it(app):
     assert not app.exception
     assert "Compare with" not in [box.label for box in app.selectbox]
+
+
+def test_a_final_answer_that_is_not_the_cases_says_that_it_was_not_checked(app):
+    note = "This answer was not checked. The verdict on the case is about the case's own answer."
+    assert "This answer was not checked." in shown(app)
+    case = store().load("first")
+    (found,) = KIND.of(case)
+    own = msgspec.structs.replace(case, answer=Answer(text=found.final.reply))
+    assert unchecked(case, found) == (note,) and unchecked(own, found) == ()
 
 
 def test_a_level_needs_a_name(app):
