@@ -48,16 +48,17 @@ def _days(key: str) -> dict[str, str]:
     return {name: day.isoformat() for name, day in days.items() if day is not None}
 
 
-# In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them.
+# In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them. What
+# tells cases apart comes first: a narrow window shows it, and the review.
 WIDTHS = {
-    "question": 166,
+    "question": 152,
+    "written by": 110,
+    "corpus": 112,
+    "changed": 90,
+    "review": 110,
     "borne out": 68,
     "unsupported": 85,
-    "citations": 65,
-    "review": 118,
-    "written by": 126,
-    "corpus": 118,
-    "changed": 79,
+    "citations": 66,
 }
 SHARES = {
     "borne out": "Share of facts that are borne out, by the last check",
@@ -87,11 +88,11 @@ def _line(row: CaseRow, quality: Quality) -> dict[str, object]:
     by = f" by {visible(row.reviewer)}" if row.reviewer else ""
     return {
         "question": cell(text_after(row.question, LONGEST)),
-        **_shares(quality),
-        "review": f"{quality.conclusion},{by}" if quality.conclusion else f"{row.status}{by}",
         "written by": cell(row.model),
         "corpus": cell(row.corpus or ""),
-        "changed": row.updated[:10],
+        "changed": row.updated[:16].replace("T", " "),
+        "review": f"{quality.conclusion},{by}" if quality.conclusion else f"{row.status}{by}",
+        **_shares(quality),
     }
 
 

@@ -85,13 +85,9 @@ def review(case: Case) -> None:
         if st.button("Make a new version", disabled=not author):
             state.open_case(store.new_version(case.id, author).id)
             st.rerun()
-        standing_marks(found)
     else:
-        left, right = st.columns([2, 3], gap="large")
-        with left:
-            add_mark(case, author, add, key="mark")
-        with right:
-            standing_marks(found)
+        add_mark(case, author, add, key="mark")
+    standing_marks(found)
     history_view(history)
 
 

@@ -1,4 +1,4 @@
-"""A citation and the full stop after it stay on one line at any width."""
+"""A citation and the full stop after it stay on one line at any width; a wide table keeps its caption in sight."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import pytest
 
 from components.answer import with_pills
+from components.html import table, tag
 from components.style import stylesheet
 
 SAID = "The tank holds 40 litres of brine [1][2]. The pump was replaced in March 2021 [3]. Nobody was hurt [4]."
@@ -59,3 +60,19 @@ def test_in_the_components(page, name):
     page.evaluate(f"draw({{ data: {json.dumps(DATA[name])}, parentElement: document.body, setTriggerValue() {{}} }})")
     assert page.locator(".cite").count() == 2
     assert page.evaluate(APART) == []
+
+
+@pytest.mark.parametrize(("passages", "scrolls"), [(10, False), (20, True)])
+def test_the_caption_of_a_table_is_no_wider_than_what_is_seen_and_ten_passages_fit_at_1280(page, passages, scrolls):
+    heads = [tag("th", "Sentence"), *(tag("th", str(n)) for n in range(1, passages + 1))]
+    cell = tag("td", tag("b", "supports only") + "<br>+0.6")
+    row = tag("tr", tag("th", "The council agreed a ceiling of 4,800 for the swings.") + cell + "<td>+0.6</td>" * 9)
+    drawn = table(heads, [row], "Columns are passages. " * 12)
+    look = "body { margin: 0; width: 849px; font: 15px sans-serif } * { box-sizing: border-box }"
+    page.set_content(f"<style>{look}{stylesheet('page.css')}</style>{drawn}")
+    seen, whole, caption = page.evaluate(
+        "() => { const box = document.querySelector('.gw-scroll');"
+        " return [box.clientWidth, box.scrollWidth, box.querySelector('caption').offsetWidth]; }"
+    )
+    assert (whole > seen) == scrolls
+    assert caption <= seen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
@@ -54,6 +56,9 @@ def test_the_page_lists_the_library_and_the_open_case(app):
     assert app.title[0].value == "Cases"
     assert [t.label for t in app.tabs][-3:] == ["Review", "Report and export", "Replay"]
     assert "2 cases" in page_text(app)
+    table = app.dataframe[0].value
+    assert list(table.columns[:5]) == ["question", "written by", "corpus", "changed", "review"]  # seen at 700 pixels
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", changed) for changed in table["changed"])
 
 
 def test_a_search_narrows_the_table_and_nothing_found_says_what_to_do(app):
