@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -114,12 +114,28 @@ def _examples() -> None:
 
 
 def _labels(rows: Sequence[CaseRow]) -> dict[str, str]:
-    """A case's question by its id; with the id behind it where cases share a question.
+    """A case's question by its id; with time and writer before it where cases share a question.
 
-    The select box finds the chosen option by its label, so two equal labels would open one and the same case.
+    The picker shows the beginning of a label, so what differs comes first.
     """
     asked = Counter(row.question for row in rows)
-    return {row.id: row.question if asked[row.question] == 1 else f"{row.question} ({row.id})" for row in rows}
+    return told_apart(
+        {
+            row.id: row.question
+            if asked[row.question] == 1
+            else f"{row.updated[5:16].replace('T', ' ')} {row.model}: {row.question}"
+            for row in rows
+        }
+    )
+
+
+def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
+    """Labels of cases by their ids, with the id behind those that are equal.
+
+    A select box finds the chosen option by its label, so two equal labels would open one and the same case.
+    """
+    count = Counter(labels.values())
+    return {name: label if count[label] == 1 else f"{label} {name}" for name, label in labels.items()}
 
 
 def open_case(*, say: bool = True) -> Case | None:

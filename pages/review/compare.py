@@ -1,6 +1,5 @@
 """Compare: two cases, or two answers of one case; settings that differ on top, then words, passages, verdicts."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
@@ -8,6 +7,7 @@ import streamlit as st
 from components import state
 from components.cache import analyses, workbench
 from components.diff import aligned_passages, differences, word_diff
+from components.frame import told_apart
 from components.heading import heading
 from components.html import plain, visible
 from components.polling import result_of, wait_for
@@ -57,13 +57,8 @@ def pick() -> tuple[str, str] | None:
 
 
 def labels(rows: Sequence[CaseRow]) -> dict[str, str]:
-    """Question, writer and time of each case; the id too where they do not tell two apart.
-
-    The question is cut, so that what differs is seen. A select box finds its options by their labels.
-    """
-    told = {r.id: f"{_cut(r.question)} ({r.model}, {r.updated[:16].replace('T', ' ')}" for r in rows}
-    count = Counter(told.values())
-    return {name: f"{label})" if count[label] == 1 else f"{label}, {name})" for name, label in told.items()}
+    """Question, writer and time of each case. The question is cut, so that what differs is seen."""
+    return told_apart({r.id: f"{_cut(r.question)} ({r.model}, {r.updated[:16].replace('T', ' ')})" for r in rows})
 
 
 def _cut(question: str) -> str:

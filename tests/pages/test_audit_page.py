@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -147,6 +148,19 @@ def test_what_is_selected_goes_along_to_the_other_pages_of_a_case(app):
     # Another case begins with nothing selected.
     next(box for box in app.selectbox if box.label == "Open case").set_value(FIRST_CASE).run()
     assert "sentence" not in app.query_params and "passage" not in app.query_params
+
+
+def test_the_picker_tells_cases_of_one_question_apart_by_what_comes_first(app):
+    app.run()
+    case = store().load(FIRST_CASE)
+    for name, writer in (("again", "embedded"), ("twin", "embedded")):
+        store().save(replace(case, id=name, stamp=replace(case.stamp, model=writer)))
+    app.run()
+    picker = next(box for box in app.selectbox if box.label == "Open case")
+    beginnings = [option[:20] for option in picker.options if case.question in option]
+    assert len(beginnings) == 3
+    assert sum(re.fullmatch(r"\d\d-\d\d \d\d:\d\d embedded", b) is not None for b in beginnings) == 2
+    assert len(set(picker.options)) == len(picker.options)
 
 
 def test_facts_opens_at_the_first_sentence_in_doubt(app):
