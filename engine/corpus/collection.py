@@ -35,7 +35,7 @@ from engine.core.errors import (
 from engine.core.files import home, locked_now, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
-from engine.core.text import titled
+from engine.core.text import counted, titled
 from engine.core.values import Document, Passage, Value
 from engine.corpus import index, large, store
 from engine.corpus.chunking import passages
@@ -133,7 +133,10 @@ PIECE = 1_024  # passages embedded and stored at a time; about 15 seconds of wor
 
 
 class IngestReport(Value, frozen=True):
-    """The result of one ingest. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason)."""
+    """The result of one ingest. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason).
+
+    `files` counts those that were read, 0 where the documents were given without files.
+    """
 
     added: int
     unchanged: int
@@ -142,6 +145,21 @@ class IngestReport(Value, frozen=True):
     documents: int
     passages: int
     seconds: float
+    files: int = 0
+
+    @property
+    def told(self) -> str:
+        """The counts in words; where a file gave several documents, why.
+
+        >>> counts = {"unchanged": 0, "replaced": 0, "skipped": (), "documents": 11, "passages": 17, "seconds": 1.0}
+        >>> IngestReport(added=11, files=5, **counts).told
+        '5 files, 11 documents: 11 added. Each row of a table or JSONL file is a document.'
+        """
+        counts = {"added": self.added, "replaced": self.replaced, "unchanged": self.unchanged}
+        given = sum(counts.values())
+        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none added"
+        rows = " Each row of a table or JSONL file is a document." if given > self.files else ""
+        return f"{counted(self.files, 'file')}, {counted(given, 'document')}: {told}.{rows}"
 
 
 def remove(name: str) -> None:
@@ -247,8 +265,10 @@ class Collection:
     ) -> IngestReport:
         """Make the documents of files part of the collection (see the module), and store the originals of PDFs."""
         skipped: list[tuple[str, str]] = []
+        read: list[str] = []
         keep = partial(store.store_original, self.folder)
-        return self.add(stream_files(paths, watch or Watch(), skipped, fields, keep), watch, skipped)
+        report = self.add(stream_files(paths, watch or Watch(), skipped, fields, keep, read), watch, skipped)
+        return msgspec.structs.replace(report, files=len(read))
 
     def add(
         self, documents: Iterable[Document], watch: Watch | None = None, skipped: Sequence[tuple[str, str]] = ()

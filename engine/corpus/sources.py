@@ -156,11 +156,13 @@ def stream_files(
     skipped: list[tuple[str, str]],
     fields: Fields | None = None,
     keep: Keep | None = None,
+    read: list[str] | None = None,
 ) -> Iterator[Document]:
     """The documents of files, folders and archives, one by one; a bad file never stops the batch.
 
-    What is left out is put into `skipped` on the way as (name, reason), `keep` as in `documents_of`. A file in
-    wiki_dpr's layout is read twice, once to see whether all of it can be taken, and never held.
+    What is left out is put into `skipped` on the way as (name, reason), the names of the other files into `read`;
+    `keep` as in `documents_of`. A file in wiki_dpr's layout is read twice, once to see whether all of it can be taken,
+    and never held.
     """
     taken: dict[int, int] = {}  # by the hash of its id the hash of each document
     sources = [source for path in paths for source in files_in(Path(path), skipped)]
@@ -180,6 +182,8 @@ def stream_files(
             continue
         yield from (d for d in again if hash(d.id) not in taken)
         taken |= own
+        if read is not None:
+            read.append(source.name)
 
 
 def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:

@@ -86,11 +86,9 @@ def draw_report(run: Run[IngestReport]) -> None:
             st.error("None of these files could be read, so no corpus was made.")
             draw_skipped(report.skipped)
             return
-        counts = {"added": report.added, "replaced": report.replaced, "unchanged": report.unchanged}
-        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         st.success(
-            f"{told} in {duration(report.seconds)}. The corpus has {counted(report.documents, 'document')},"
-            f" {counted(report.passages, 'passage')}."
+            f"{report.told} The corpus has {counted(report.documents, 'document')},"
+            f" {counted(report.passages, 'passage')}. It took {duration(report.seconds)}."
         )
         page_link("ask/ask", "Ask these documents")  # Ask opens with them: `open_added`
         draw_skipped(report.skipped)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import io
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,20 @@ def table_documents(text: str, name: str, fields: Fields | None = None) -> list[
         raise FileError(f"{name} cannot be read as a table ({error}). Save it as CSV with a header line.") from error
     if not found:
         raise FileError(f"{name} has no rows with text below its header line. Save it as CSV with a header line.")
+    if names.title not in columns:
+        found = _titled_apart(found, name)
     return list(without_repeats(found, name))
+
+
+def _titled_apart(rows: Sequence[Document], name: str) -> list[Document]:
+    """The rows; titles that several have, taken from their cells, say the place in the file too."""
+    count = Counter(row.title for row in rows)
+    return [
+        row
+        if count[row.title] == 1
+        else msgspec.structs.replace(row, title=f"{row.title} ({name}, row {row.source.rpartition('#')[2]})")
+        for row in rows
+    ]
 
 
 def _dialect(text: str, name: str) -> type[csv.Dialect]:

@@ -49,10 +49,12 @@ def test_ingest_reports_and_the_same_files_again_change_nothing(files: list[Path
     collection = Collection.create("metals", embedder)
     first = collection.ingest(files)
     assert (first.added, first.unchanged, first.replaced, first.documents, first.passages) == (5, 0, 0, 5, 5)
+    assert first.told == "3 files, 5 documents: 5 added. Each row of a table or JSONL file is a document."
     before = collection.manifest
     count = embedder.embedded
     again = collection.ingest(files)
-    assert (again.added, again.unchanged, again.replaced) == (0, 5, 0)
+    assert (again.files, again.added, again.unchanged, again.replaced) == (3, 0, 5, 0)
+    assert collection.ingest(files[:1]).told == "1 file, 1 document: 1 unchanged."
     assert collection.manifest == before
     assert embedder.embedded == count
 

@@ -176,6 +176,14 @@ def test_csv_rows_without_a_title_column_are_named_by_their_first_short_cell_els
     assert [row.title for row in rows] == ["Ada Quill", "people.csv, row 2"]
 
 
+def test_rows_of_one_title_are_told_apart_by_their_place_unless_a_column_gave_it() -> None:
+    rows = load_bytes(b"supplier,item\nBright Lamps,Tube\nHollis,Cuts\nBright Lamps,Sign\n", "bought.csv")
+    lamps = ["Bright Lamps (bought.csv, row 1)", "Bright Lamps (bought.csv, row 3)"]
+    assert [row.title for row in rows] == [lamps[0], "Hollis", lamps[1]]
+    titled = load_bytes(b"title,text\nRust,Iron rusts.\nRust,Salt helps.\n", "rust.csv")
+    assert [row.title for row in titled] == ["Rust", "Rust"]
+
+
 def test_csv_with_named_columns_and_tsv() -> None:
     data = b"key\thead\tbody\nk1\tH\tIron rusts.\n"
     (row,) = load_bytes(data, "t.tsv", fields=Fields(id="key", title="head", text="body"))
