@@ -7,6 +7,7 @@ as an analysis.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
@@ -256,7 +257,7 @@ def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None 
     `sources` is RAGTruth's source_info.jsonl. Without `layout` each record is looked at.
     """
     model = ""
-    whole = _whole(data)
+    whole = _whole(data.removeprefix(BOM_UTF8))
     if isinstance(whole, dict) and isinstance(whole.get("data"), list):
         args = whole.get("args")
         model = str(args.get("model", "")) if isinstance(args, dict) else ""
@@ -294,7 +295,7 @@ def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
 
 def _lines(data: bytes) -> list[str]:
     """Lines by line feed alone: JSON text may hold the other separators of Unicode."""
-    return data.decode("utf-8", "replace").split("\n")
+    return data.decode("utf-8", "surrogateescape").split("\n")
 
 
 def _sources(data: bytes | None) -> dict[str, Json]:

@@ -15,6 +15,7 @@ from engine.commands.shared import (
     each,
     emit,
     hit_row,
+    jsonl_file,
     progress,
     run_records,
     set_option,
@@ -140,7 +141,7 @@ class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
 @click.command()
 @click.argument("question", required=False)
 @corpus_option
-@click.option("--queries", type=click.File("r", encoding="utf-8"), help='JSONL of {"id", "text"}.')
+@click.option("--queries", type=jsonl_file, help='JSONL of {"id", "text"}.')
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages per question.")
 @click.option("--mode", type=click.Choice(["dense", "bm25", "hybrid"]), default="hybrid", show_default=True)
 @click.option("--rerank", "reranked", is_flag=True, help="Re-rank retrieval.rerank_pool of them and keep k.")

@@ -23,7 +23,10 @@ from engine.workbench import Workbench
 T = TypeVar("T")
 V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
-file_argument = click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
+jsonl_file = click.File(
+    "r", encoding="utf-8", errors="surrogateescape"
+)  # a line that is not UTF-8 is told in its place
+file_argument = click.argument("file", type=jsonl_file)
 corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The corpus to use.")
 seed_option = click.option("--seed", type=int, default=None, help="Seed for all sampling.")
 set_option = click.option(

@@ -470,10 +470,13 @@ def identity(record: Mapping[str, Any], number: int) -> str:
 
 
 def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, Json | RecordError]]:
-    """(line number from 1, object as it stands, or what is wrong with the line) of every line that is not blank."""
+    """(line number from 1, object as it stands, or what is wrong with the line) of every line that is not blank.
+
+    A byte order mark, as some editors write it before the first line, is passed over.
+    """
     for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield number, _object(number, line)
+        if text := line.removeprefix("\ufeff").strip():
+            yield number, _object(number, text)
 
 
 def _object(number: int, line: str) -> Json | RecordError:
@@ -483,7 +486,9 @@ def _object(number: int, line: str) -> Json | RecordError:
         )
     try:
         data = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except UnicodeError:
+        return RecordError(f"Line {number} is not UTF-8 text. Save the file as UTF-8.")
+    except (msgspec.DecodeError, RecursionError) as error:
         return RecordError(f"Line {number} is not JSON ({error}). Write one object per line.")
     if not isinstance(data, dict):
         return RecordError(f"Line {number} is not a JSON object. Write one object per line.")

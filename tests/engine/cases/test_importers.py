@@ -127,12 +127,18 @@ def test_own_records_with_either_citation_style():
         (lines({"other": 1}), {}, "no known layout"),
         (b"{", {}, "not JSON"),
         (b"[3]", {}, "not a JSON object"),
+        ('{"question": "Où ?"}'.encode("latin-1"), {}, "not UTF-8"),
     ],
 )
 def test_what_does_not_fit_is_said(data, options, said):
     ((_, found),) = read_cases(data, **options)
     assert isinstance(found, GroundworkError)
     assert said in str(found)
+
+
+def test_a_byte_order_mark_is_passed_over():
+    whole = json.dumps(ALCE, indent=1).encode()
+    assert one(b"\xef\xbb\xbf" + whole).question == one(b"\xef\xbb\xbf" + lines(ALCE)).question == one(whole).question
 
 
 def test_a_bad_record_does_not_stop_the_file():

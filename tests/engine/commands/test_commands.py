@@ -233,6 +233,22 @@ def test_a_new_corpus_of_which_nothing_can_be_read_is_gone_again(tmp_path, monke
     assert [corpus["documents"] for corpus in lines(run("corpora"))] == [1]
 
 
+def test_a_line_that_is_not_utf_8_is_told_in_its_place_and_a_byte_order_mark_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
+    (tmp_path / "kiln.txt").write_text("The kiln is green.")
+    assert run("ingest", str(tmp_path / "kiln.txt"), "--corpus", "kilns").exit_code == 0
+    queries = tmp_path / "queries.jsonl"
+    queries.write_bytes(
+        b'\xef\xbb\xbf{"id": "a", "text": "kiln"}\n{"id": "b", "text": "caf\xe9"}\n{"id": "c", "text": "green"}'
+    )
+    result = run("search", "--queries", str(queries), "--corpus", "kilns")
+    first, second, third = lines(result)
+    assert result.exit_code == 1 and (first["id"], third["id"]) == ("a", "c") and first["hits"] and third["hits"]
+    assert second["error"] == {"type": "RecordError", "message": "Line 2 is not UTF-8 text. Save the file as UTF-8."}
+    claim = b'\xef\xbb\xbf{"id": "r", "claim": "Ice melts.", "evidence": "Ice melts."}'
+    assert [line["id"] for line in lines(run("check", "-", stdin=claim))] == ["r"]
+
+
 def test_search_takes_settings(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
     pools = []
