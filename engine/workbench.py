@@ -302,10 +302,10 @@ class Workbench:
     # Answers from elsewhere
 
     def audit(self, record: AuditRecord) -> Case:
-        """Save an answer from elsewhere as a case, with its passages and corpus; raise `CorpusNotFound`."""
+        """Save an answer from elsewhere as a case, with passages and corpus; raise `RecordError`, `CorpusNotFound`."""
         if record.corpus is not None:
             Collection.open(record.corpus)
-        case = imported_case(record)
+        case = imported_case(record.checked())
         if case.passages:
             case = replace(case, answerable=answered_probability(case.question, case.passages, self.embedder))
         self.cases.save(case)

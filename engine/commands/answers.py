@@ -19,6 +19,7 @@ from engine.commands.shared import (
     with_workbench,
     workbench,
 )
+from engine.core.files import EMBEDDED
 from engine.core.values import AuditRecord, Case
 from engine.workbench import METHODS, Workbench
 
@@ -79,6 +80,8 @@ def audit(file: TextIO, as_json: bool, model: str, verifier: str) -> None:
     Example: python -m engine audit answers.jsonl --json
     """
     bench, watch = workbench(), progress()
+    if as_json or verifier != EMBEDDED:
+        bench.tools.verifier(verifier)  # a model that is none is told now
 
     def work(record: AuditRecord) -> list[Record]:
         case = bench.audit(record)

@@ -419,6 +419,14 @@ class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
     corpus: str | None = None
     spans: tuple[tuple[int, int], ...] = ()
 
+    def checked(self) -> AuditRecord:
+        """The record itself; raise `RecordError` if it has no answer, or no source to check it against."""
+        if not self.answer.strip():
+            raise RecordError("The record has no answer. Give the text to check as `answer`.")
+        if not self.passages and self.corpus is None:
+            raise RecordError("The record has no source. Give `passages` or a corpus.")
+        return self
+
     def as_passages(self) -> tuple[Passage, ...]:
         """The passages as frozen spans of themselves; raise `RecordError` where one is empty."""
         return tuple(_passage(ordinal, given) for ordinal, given in enumerate(self.passages))

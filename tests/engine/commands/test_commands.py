@@ -86,6 +86,29 @@ def test_audit_saves_good_records_and_leaves_an_error_in_the_place_of_bad_ones()
     assert [row["id"] for row in listed] == [first["case"]]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"answer": ""}, "has no answer. Give the text to check as `answer`."),
+        ({"answer": "  "}, "has no answer"),
+        ({"passages": []}, "has no source. Give `passages` or a corpus."),
+    ],
+)
+def test_audit_names_what_a_record_lacks_and_makes_no_case_of_it(wrong, said):
+    record = {"question": "Why?", "passages": ["Because."], "answer": "Because."} | wrong
+    result = run("audit", "-", stdin=json.dumps(record))
+    (line,) = lines(result)
+    assert (result.exit_code, line["error"]["type"]) == (1, "RecordError") and said in line["error"]["message"]
+    assert run("cases").stdout == ""
+
+
+def test_audit_refuses_a_verifier_that_is_none(tmp_path):
+    record = json.dumps({"question": "Why?", "passages": ["Because."], "answer": "Because."})
+    for more in ((), ("--json",)):
+        result = run("audit", "-", "--verifier", str(tmp_path / "absent"), *more, stdin=record)
+        assert (result.exit_code, result.stdout) == (2, "") and "absent" in result.stderr
+
+
 def test_audit_takes_a_corpus_in_place_of_passages(tmp_path):
     (tmp_path / "rust.md").write_text("Iron rusts in the rain.")
     run("ingest", str(tmp_path / "rust.md"), "--corpus", "metals")
