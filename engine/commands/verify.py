@@ -25,7 +25,6 @@ from engine.analyses.claims import (
     claim_case,
 )
 from engine.analyses.facts import KIND as FACTS, FactsOptions
-from engine.answer.context import check_question
 from engine.cases.importers import imported_case
 from engine.commands.shared import (
     Record,
@@ -176,13 +175,6 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
     id: str = ""
     passages: tuple[str | GivenPassage, ...] = ()
 
-    def checked(self) -> AnswerRecord:
-        """The record; raise `QuestionError` or `RecordError` without a question or an answer."""
-        check_question(self.question)
-        if not self.answer.strip():
-            raise RecordError("The record has no answer. Give the text to check as `answer`.")
-        return self
-
 
 @click.command()
 @file_argument
@@ -217,20 +209,23 @@ def facts(
         )
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
     bench = workbench((*wanted, *assignments))
+    source = bench.settings.verification.evidence_from
+    if source == "corpus" and not corpus:
+        raise click.UsageError("The evidence is to come from a corpus. Give --corpus NAME.")
     if corpus:
         bench.collection(corpus)  # one that is none is told now
     context = bench.context(progress())
     options = FactsOptions(verifier=verifier, decomposer=decomposer, judge=judge or "")
     asks = options.spelled_out.judge
     if method not in (ARE, *offered(asks)):
-        raise click.UsageError(NEEDS_MODEL.format(method))
+        raise click.UsageError(f"{NEEDS_MODEL.format(method)} Give it as --judge MODEL.")
     options.load(bench.tools)  # a model that is none is told now
     peers = PeerOptions(methods=(method,), verifier=verifier, judge=judge or "")
 
     def work(record: AnswerRecord) -> list[Record]:
-        question, answer = record.checked().question, record.answer
-        case = imported_case(AuditRecord(question=question, passages=record.passages, answer=answer))
-        case = replace(case, corpus=corpus)
+        given = AuditRecord(question=record.question, passages=record.passages, answer=record.answer)
+        given = replace(given, corpus=None if source == "case" else corpus)
+        case = imported_case(given.checked())
         if method != ARE:
             (other,) = PEERS.of(bench.examine(case, PEERS.name, peers, context))[-1].runs
             reached = {name: getattr(other.measures, name) for name in ("attr_r", "attr_p", "pres")}

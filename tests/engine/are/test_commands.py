@@ -115,7 +115,20 @@ def test_facts_runs_the_methods_that_are_is_compared_with(monkeypatch, method):
 def test_a_method_that_asks_by_a_model_is_refused_without_one():
     result = CliRunner().invoke(main, ["facts", "-", "--method", "rarr"], input="")
     assert result.exit_code == 2
-    assert "language model" in result.output
+    assert "language model" in result.output and "--judge MODEL" in result.output
+
+
+def test_facts_without_any_source_checks_nothing(monkeypatch):
+    bare = {"id": "b", "question": "When?", "answer": "The gate opened in 1932."}
+    code, found = answer_lines(monkeypatch, more=[bare])
+    assert code == 1 and found[0]["outcomes"] == {"edited": 1}
+    assert found[1]["error"] == {
+        "type": "RecordError",
+        "message": "The record has no source. Give `passages` or a corpus.",
+    }
+    for asked in (["--evidence-from", "corpus"], ["--set", "verification.evidence_from=corpus"]):
+        result = CliRunner().invoke(main, ["facts", "-", *asked], input=json.dumps(bare))
+        assert (result.exit_code, result.stdout) == (2, "") and "Give --corpus NAME" in result.stderr
 
 
 def test_an_ablation_is_a_setting(monkeypatch):
