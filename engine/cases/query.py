@@ -6,9 +6,11 @@ all in 0.03 s.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal, get_args
 
 from engine.cases.review import STATUSES
+from engine.core.errors import InputError
 from engine.core.values import Value
 
 Sort = Literal["updated", "created", "question", "model", "corpus", "status"]
@@ -68,8 +70,23 @@ FILTERS = {
 }
 
 
+def _is_time(text: str) -> bool:
+    """Whether a text is a day or a time as the library writes it: they are compared as text.
+
+    >>> [_is_time(text) for text in ("2026-11-20", "2026-11-20T08:00", "20261120", "2026-13-45")]
+    [True, True, False, False]
+    """
+    try:
+        return datetime.fromisoformat(text).isoformat().startswith(text[:10])
+    except ValueError:
+        return False
+
+
 def where(query: Query) -> tuple[str, dict[str, str]]:
-    """The condition of a query and its parameters."""
+    """The condition of a query and its parameters; raise `InputError` for a day that is none."""
+    for day in (query.since, query.until):
+        if day is not None and not _is_time(day):
+            raise InputError(f"{day!r} is not a day. Write YYYY-MM-DD.")
     words = {f"word{n}": word.casefold() for n, word in enumerate(query.text.split()[:MOST_WORDS])}
     values = {name: value for name in FILTERS if (value := getattr(query, name)) is not None}
     terms = [f"deleted IS {'NOT ' if query.deleted else ''}NULL", *(f"instr(haystack, :{name}) > 0" for name in words)]

@@ -109,6 +109,14 @@ def test_audit_refuses_a_verifier_that_is_none(tmp_path):
         assert (result.exit_code, result.stdout) == (2, "") and "absent" in result.stderr
 
 
+@pytest.mark.parametrize("day", ["foo", "2026-13-45", "20261120", "2026-1-5", ""])
+@pytest.mark.parametrize("option", ["--since", "--until"])
+def test_a_day_that_is_none_is_a_wrong_call(option, day):
+    result = run("cases", option, day)
+    assert (result.exit_code, result.stdout) == (2, "") and "Write YYYY-MM-DD" in result.stderr
+    assert run("cases", option, "2026-11-20").exit_code == 0
+
+
 def test_audit_takes_a_corpus_in_place_of_passages(tmp_path):
     (tmp_path / "rust.md").write_text("Iron rusts in the rain.")
     run("ingest", str(tmp_path / "rust.md"), "--corpus", "metals")
