@@ -56,13 +56,17 @@ def load(path: Path) -> list[Document]:
 
 
 def documents_of(
-    source: Source, fields: Fields | None = None, watch: Watch | None = None, keep: Keep | None = None
+    source: Source,
+    fields: Fields | None = None,
+    watch: Watch | None = None,
+    keep: Keep | None = None,
+    bad: records.Bad = records.refuse,
 ) -> Iterable[Document]:
     """The documents of one source, wiki_dpr's one by one; `keep` gets each other one with the bytes of its file."""
     if fields is None and source.path is not None and records.is_layout(source.path):
-        return records.stream(source.path, watch)
+        return records.stream(source.path, watch, bad)
     data = source.read()
-    found = load_bytes(data, source.name, fields=fields)
+    found = load_bytes(data, source.name, fields=fields, bad=bad)
     if keep is not None:
         for document in found:
             keep(document, data)
@@ -83,11 +87,13 @@ def read_bytes(path: Path, shown: str) -> bytes:
         ) from error
 
 
-def load_bytes(data: bytes, name: str, *, fields: Fields | None = None) -> list[Document]:
+def load_bytes(
+    data: bytes, name: str, *, fields: Fields | None = None, bad: records.Bad = records.refuse
+) -> list[Document]:
     """The documents of a file's bytes, `name` telling format and id; raise `FileError` with what to do.
 
-    `fields` names the fields of JSONL records and CSV columns. A document without a title has that of its first
-    section, else the file's name less the ending.
+    `bad` is told of each record of JSONL and CSV that does not fit. `fields` names the fields of JSONL records and CSV
+    columns. A document without a title has that of its first section, else the file's name less the ending.
     """
     if not data.strip():
         raise FileError(f"{name} is empty. Leave it out, or check that it was saved completely.")
@@ -105,9 +111,9 @@ def load_bytes(data: bytes, name: str, *, fields: Fields | None = None) -> list[
         kind = "text/markdown"
     match kind:
         case "application/jsonl":
-            return records.jsonl_documents(text, name, fields)
+            return records.jsonl_documents(text, name, fields, bad)
         case "text/csv":
-            return records.table_documents(text, name, fields)
+            return records.table_documents(text, name, fields, bad)
         case "text/markdown":
             text, sections = documents.render(text)
         case "text/html":
@@ -158,23 +164,25 @@ def stream_files(
     keep: Keep | None = None,
     read: list[str] | None = None,
 ) -> Iterator[Document]:
-    """The documents of files, folders and archives, one by one; a bad file never stops the batch.
+    """The documents of files, folders and archives, one by one; a bad file never stops the batch, nor a bad record.
 
     What is left out is put into `skipped` on the way as (name, reason), the names of the other files into `read`;
-    `keep` as in `documents_of`. A file in wiki_dpr's layout is read twice, once to see whether all of it can be taken,
+    `keep` as in `documents_of`. A file in wiki_dpr's layout is read twice, once to see what of it can be taken,
     and never held.
     """
     taken: dict[int, int] = {}  # by the hash of its id the hash of each document
     sources = [source for path in paths for source in files_in(Path(path), skipped)]
     for number, source in enumerate(sources):
         watch.step("read", number, len(sources))
+        bad: list[FileError] = []
         try:
-            found = documents_of(source, fields, watch, keep)
-            own = {hash(d.id): hash(d) for d in records.without_repeats(found, source.name)}
+            found = documents_of(source, fields, watch, keep, bad.append)
+            own = {hash(d.id): hash(d) for d in records.without_repeats(found, source.name, bad.append)}
         except InputError as error:
-            skipped.append((source.name, str(error)))
+            skipped.append((source.name, str(bad[0] if bad else error)))  # of nothing but bad records the first is told
             continue
-        again = found if isinstance(found, list) else documents_of(source, fields)
+        skipped += [(source.name, str(error)) for error in bad]
+        again = found if isinstance(found, list) else _again(source, fields)
         if any(taken.get(key, value) != value for key, value in own.items()):
             clash = next(d.id for d in again if taken.get(hash(d.id), own[hash(d.id)]) != own[hash(d.id)])
             reason = f"Another file in this batch also has the document {clash!r}. Rename one of them."
@@ -184,6 +192,12 @@ def stream_files(
         taken |= own
         if read is not None:
             read.append(source.name)
+
+
+def _again(source: Source, fields: Fields | None) -> Iterator[Document]:
+    """The documents of a source whose bad records are told already."""
+    told: list[FileError] = []
+    return records.without_repeats(documents_of(source, fields, bad=told.append), source.name, told.append)
 
 
 def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:

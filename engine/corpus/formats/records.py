@@ -9,7 +9,7 @@ import csv
 import io
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,47 +29,61 @@ class Fields(Frozen, frozen=True):
     text: str = "text"
 
 
-def jsonl_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
-    """The documents of JSONL `text`; raise `FileError` naming the first line that does not fit."""
+Bad = Callable[[FileError], None]
+"""Is told of a record that does not fit; the others are read unless it raises."""
+
+
+def refuse(error: FileError) -> None:
+    """Raise the error: a file is taken whole or not at all."""
+    raise error
+
+
+def jsonl_documents(text: str, name: str, fields: Fields | None = None, bad: Bad = refuse) -> list[Document]:
+    """The documents of JSONL `text`; `bad` is told of each line that does not fit; raise `FileError` without any."""
     names = fields or Fields()
     id_fields = ("_id", "id") if names.id == "_id" else (names.id,)
-    found = []
-    for line, record in records(text.split("\n"), name):
-        own = record.get(names.text)
+    found: dict[str, Document] = {}
+    for line, record in records(text.split("\n"), name, bad):
+        place, own = f"{name}, line {line},", record.get(names.text)
+        key = str(next((record[field] for field in id_fields if record.get(field) is not None), f"{name}#{line}"))
         if not isinstance(own, str) or not own.strip():
-            raise FileError(
-                f"{name}, line {line}, has no text in the field {names.text!r}. Choose the field that has it."
-            )
-        key = next((record[field] for field in id_fields if record.get(field) is not None), f"{name}#{line}")
-        title = str(record.get(names.title) or "")
-        found.append(Document(id=str(key), title=title, text=own, source=name, media_type="application/jsonl"))
+            bad(FileError(f"{place} has no text in the field {names.text!r}. Choose the field that has it."))
+        elif key in found:
+            bad(FileError(f"{place} has the id {key!r} of an earlier line. Give every record a unique id."))
+        else:
+            title = str(record.get(names.title) or "")
+            found[key] = Document(id=key, title=title, text=own, source=name, media_type="application/jsonl")
     if not found:
         raise FileError(f"{name} has no records. Write one JSON object per line.")
-    return list(without_repeats(found, name))
+    return list(found.values())
 
 
-def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, Json]]:
-    """(line number from 1, record) of every line that is not blank; raise `FileError` naming the first that is none."""
+def records(lines: Iterable[str | bytes], name: str, bad: Bad = refuse) -> Iterator[tuple[int, Json]]:
+    """(line number from 1, record) of every line that is not blank; `bad` is told of each that is not an object."""
     for line, content in enumerate(lines, start=1):
         if not content.strip():
             continue
+        place = f"{name}, line {line},"
         try:
             record = msgspec.json.decode(content)
+        except UnicodeError:
+            bad(FileError(f"{place} is not UTF-8 text. Save the file as UTF-8."))
         except (msgspec.DecodeError, RecursionError) as error:
-            raise FileError(f"{name}, line {line}, is not JSON ({error}). Write one JSON object per line.") from error
-        if not isinstance(record, dict):
-            raise FileError(
-                f"{name}, line {line}, is not a JSON object. Write one object with id, title and text per line."
-            )
-        yield line, record
+            bad(FileError(f"{place} is not JSON ({error}). Write one JSON object per line."))
+        else:
+            if isinstance(record, dict):
+                yield line, record
+            else:
+                bad(FileError(f"{place} is not a JSON object. Write one object with id, title and text per line."))
 
 
-def without_repeats(found: Iterable[Document], name: str) -> Iterator[Document]:
-    """The documents of one file; raise `FileError` where two carry the same id."""
+def without_repeats(found: Iterable[Document], name: str, bad: Bad = refuse) -> Iterator[Document]:
+    """The documents of one file; `bad` is told of each whose id an earlier one has."""
     seen: set[str] = set()
     for document in found:
         if document.id in seen:
-            raise FileError(f"{name} has the id {document.id!r} twice. Give every record a unique id.")
+            bad(FileError(f"{name} has the id {document.id!r} twice. Give every record a unique id."))
+            continue
         seen.add(document.id)
         yield document
 
@@ -81,8 +95,8 @@ _SAMPLE = 20_000
 _LONGEST_TITLE = 60  # characters of a cell that names its row
 
 
-def table_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
-    """The rows of a table with a header line; raise `FileError` without header or row, or for an id twice."""
+def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad = refuse) -> list[Document]:
+    """The rows of a table with a header line; `bad` is told of an id twice; raise `FileError` without header or row."""
     names = fields or Fields()
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
@@ -107,6 +121,7 @@ def table_documents(text: str, name: str, fields: Fields | None = None) -> list[
     if names.title not in columns:
         found = _titled_apart(found, name)
     return list(without_repeats(found, name))
+    return list(without_repeats(found, name, bad))
 
 
 def _titled_apart(rows: Sequence[Document], name: str) -> list[Document]:
@@ -165,8 +180,8 @@ def is_layout(path: Path) -> bool:
     return isinstance(record, dict) and "_id" not in record and set(COLUMNS) <= record.keys()
 
 
-def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
-    """The passages in order, `watch` told of bytes read; raise `FileError`, for a record that is bad with its place."""
+def stream(path: Path, watch: Watch | None = None, bad: Bad = refuse) -> Iterator[Document]:
+    """The passages in order, `watch` told of bytes read and `bad` of each record that does not fit, with its place."""
     watch, size, number = watch or Watch(), 0, 0
     try:
         size = path.stat().st_size
@@ -174,15 +189,15 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
             if file.read(len(BOM_UTF8)) != BOM_UTF8:
                 file.seek(0)
             listed = path.suffix.lower() != ".tsv"
-            rows = (row for _, row in records(file, path.name)) if listed else _table(file, path.name)
-            for number, row in enumerate(rows, start=1):
+            rows = records(file, path.name, bad) if listed else enumerate(_table(file, path.name), start=1)
+            for number, row in rows:
                 if number % _EVERY == 1:
                     watch.step("read", file.tell(), size)
                 text, key = row.get("text"), row.get("id")
                 if not isinstance(text, str) or not text.strip() or key in (None, ""):
-                    raise FileError(
-                        f"{path.name}, passage {number}, has no id or no text. Each needs id, text and title."
-                    )
+                    place = f"{path.name}, {'line' if listed else 'passage'} {number},"
+                    bad(FileError(f"{place} has no id or no text. Each needs id, text and title."))
+                    continue
                 title, media_type = str(row.get("title") or ""), "text/tab-separated-values"
                 yield Document(id=str(key), title=title, text=text, source=path.name, media_type=media_type)
     except OSError as error:

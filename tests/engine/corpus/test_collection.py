@@ -82,6 +82,40 @@ def test_a_bad_file_is_skipped_with_its_reason(files: list[Path], tmp_path: Path
     assert all(reason.endswith(".") for _, reason in report.skipped)
 
 
+def test_a_bad_record_is_skipped_with_its_line_and_the_others_are_added(
+    tmp_path: Path, embedder: ScriptedEmbedder
+) -> None:
+    rows = ['{"_id": "a", "text": "One."}', '{"_id": "a", "text": "Two."}', "no json", '{"_id": "c"}', "[1]"]
+    wiki = [b'{"id": 1, "title": "", "text": "Four."}', b"{", b'{"id": 2, "title": ""}', b'{"id": 1, "text": "Five."}']
+    last = [b'{"id": 3, "text": "caf\xe9"}', b'{"id": 4, "text": "Six."}']
+    given = {
+        "none.jsonl": b"no json\nno json either",
+        "rows.jsonl": "\n".join([*rows, '{"_id": 5, "text": "Three."}']).encode(),
+        "table.csv": b"_id,text\nx,Seven.\nx,Eight.\n",
+        "wiki.jsonl": b"\n".join([*wiki, *last]),
+    }
+    for name, data in given.items():
+        (tmp_path / name).write_bytes(data)
+    collection = Collection.create("m", embedder)
+    report = collection.ingest([tmp_path / name for name in given])
+    texts = {document.text for document, _, _ in collection.snapshot().spans()}
+    assert texts == {"One.", "Three.", "Four.", "Six.", "Seven."}
+    said = [
+        "none.jsonl, line 1, is not JSON",
+        "rows.jsonl, line 2, has the id 'a' of an earlier line",
+        "rows.jsonl, line 3, is not JSON",
+        "rows.jsonl, line 4, has no text",
+        "rows.jsonl, line 5, is not a JSON object",
+        "table.csv has the id 'x' twice",
+        "wiki.jsonl, line 2, is not JSON",
+        "wiki.jsonl, line 3, has no id or no text",
+        "wiki.jsonl has the id '1' twice",
+        "wiki.jsonl, line 5, is not UTF-8 text",
+    ]
+    assert [reason[: len(start)] for (_, reason), start in zip(report.skipped, said, strict=True)] == said
+    assert collection.ingest([tmp_path / name for name in given]).unchanged == 5
+
+
 def test_another_embedder_or_chunking_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
     Collection.create("m", embedder).ingest(files)
     with pytest.raises(CorpusMismatch, match="scripted-bag-of-words, not other"):

@@ -104,7 +104,7 @@ def test_jsonl_with_named_fields() -> None:
         (b'{"_id": "a"}', "line 1, has no text"),
         (b'{"text": "x"}\n[1]', "line 2, is not a JSON object"),
         (b'{"text": "x"}\n{"text"', "line 2, is not JSON"),
-        (b'{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}', "'a' twice"),
+        (b'{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}', "line 2, has the id 'a' of an earlier line"),
     ],
 )
 def test_bad_records_name_their_line(data: bytes, words: str) -> None:
