@@ -132,9 +132,13 @@ _SNAPSHOTS: dict[Path, Snapshot] = {}  # the latest one of each collection
 PIECE = 1_024  # passages embedded and stored at a time; about 15 seconds of work
 
 
+NAMED = 100  # replaced documents that a report names
+
+
 class IngestReport(Value, frozen=True):
     """The result of one ingest. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason).
 
+    `replacements` are the first `NAMED` of the replaced documents, each with the file that has its new text.
     `files` counts those that were read, 0 where the documents were given without files.
     """
 
@@ -146,6 +150,7 @@ class IngestReport(Value, frozen=True):
     passages: int
     seconds: float
     files: int = 0
+    replacements: tuple[tuple[str, str], ...] = ()
 
     @property
     def told(self) -> str:
@@ -268,7 +273,8 @@ class Collection:
         read: list[str] = []
         keep = partial(store.store_original, self.folder)
         report = self.add(stream_files(paths, watch or Watch(), skipped, fields, keep, read), watch, skipped)
-        return msgspec.structs.replace(report, files=len(read))
+        named = tuple((document, _file_of(source, paths)) for document, source in report.replacements)
+        return msgspec.structs.replace(report, files=len(read), replacements=named)
 
     def add(
         self, documents: Iterable[Document], watch: Watch | None = None, skipped: Sequence[tuple[str, str]] = ()
@@ -278,7 +284,8 @@ class Collection:
         started = time.perf_counter()
         with self.writing():
             old = self.snapshot()
-            tally = self._write(old, documents, watch)
+            replaced: list[tuple[str, str]] = []
+            tally = self._write(old, documents, watch, replaced)
             if tally["added"] or tally["replaced"]:
                 index.keep_in_step(self.folder, self.snapshot(), watch)
             if tally["replaced"]:
@@ -292,6 +299,7 @@ class Collection:
             documents=now.documents,
             passages=now.passages,
             seconds=time.perf_counter() - started,
+            replacements=tuple(replaced),
         )
 
     def rebuild(
@@ -308,13 +316,18 @@ class Collection:
                 new.manifest, embedder=new.embedder.name, dimensions=new.embedder.dimensions, chunking=new.chunking
             )
             if documents:
-                new._write(store.empty(manifest), documents.values(), watch or Watch())
+                new._write(store.empty(manifest), documents.values(), watch or Watch(), [])
             else:
                 store.write_manifest(new.folder, manifest)
         return new
 
-    def _write(self, old: Snapshot, documents: Iterable[Document], watch: Watch) -> Counter[str]:
-        """Write the generation in which the new and changed documents stand before all others; how many were what."""
+    def _write(
+        self, old: Snapshot, documents: Iterable[Document], watch: Watch, replaced: list[tuple[str, str]]
+    ) -> Counter[str]:
+        """Write the generation in which the new and changed documents stand before all others; how many were what.
+
+        The replaced ones are added to `replaced` with their sources, see `IngestReport`.
+        """
         coming = iter(documents)
         held = list(_held(coming))
         more = list(islice(coming, 1))
@@ -328,7 +341,7 @@ class Collection:
             stage = large.Staging(self.folder, manifest.dimensions, made)
         with closing(stage) as staged:
             documents = chain(held, more, coming)
-            new = ((d, passages(d, self.chunking)) for d in self._new(old, documents, staged, tally))
+            new = ((d, passages(d, self.chunking)) for d in self._new(old, documents, staged, tally, replaced))
             for batch in _batches(new, lambda item: len(item[1])):
                 vectors = self._vectors(old, batch, watch.part(staged.passages, total))
                 with storage(f"the corpus {self.name}"):
@@ -346,7 +359,12 @@ class Collection:
         return tally
 
     def _new(
-        self, old: Snapshot, documents: Iterable[Document], staged: large.Staging, tally: Counter[str]
+        self,
+        old: Snapshot,
+        documents: Iterable[Document],
+        staged: large.Staging,
+        tally: Counter[str],
+        replaced: list[tuple[str, str]],
     ) -> Iterator[Document]:
         """Documents that are new or changed and not yet in the stage; raise `InputError` for two of one id."""
         for document in documents:
@@ -354,6 +372,8 @@ class Collection:
             tally[what] += 1
             if what == "unchanged":
                 continue
+            if what == "replaced" and len(replaced) < NAMED:
+                replaced.append((document.id, document.source))
             if staged.has(document.id):
                 raise InputError(f"Two of these documents have the id {document.id!r}. Rename one of them.")
             if not staged.again(document):
@@ -370,6 +390,15 @@ class Collection:
         missing = [row for row, text in enumerate(texts) if text not in had]
         vectors[missing] = embed_passages(self.embedder, [texts[row] for row in missing], watch)
         return vectors
+
+
+def _file_of(source: str, paths: Iterable[str | Path]) -> str:
+    """The one of the paths, or the file below one, that a document's source names; the source where it is in neither.
+
+    Files of one name in two folders are one document, so the name alone does not tell which of them was read.
+    """
+    places = (path / source if path.is_dir() else path for path in map(Path, paths))
+    return next((str(place) for place in places if place.is_file() and place.as_posix().endswith(source)), source)
 
 
 _HELD = 32_000_000  # characters of documents held in memory until it is known whether there are more

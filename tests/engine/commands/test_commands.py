@@ -252,6 +252,25 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
     assert "Remove it" in damaged["notes"][0]
 
 
+def test_ingest_says_which_document_was_replaced_by_which_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one, other, rows = tmp_path / "a" / "x.txt", tmp_path / "b" / "x.txt", tmp_path / "rows.jsonl"
+    one.write_text("The kiln is green.")
+    other.write_text("The kiln is red.")
+    rows.write_text('{"_id": "r", "text": "The oven is green."}')
+    (first,) = lines(run("ingest", str(one), str(rows), "--corpus", "kilns"))
+    assert (first["added"], first["replacements"]) == (2, [])
+    rows.write_text('{"_id": "r", "text": "The oven is red."}')
+    (second,) = lines(run("ingest", str(other), str(rows), "--corpus", "kilns"))
+    assert (second["replaced"], second["replacements"]) == (2, [["x.txt", str(other)], ["r", str(rows)]])
+    (whole,) = lines(run("ingest", str(tmp_path / "a"), str(tmp_path / "b"), "--corpus", "kilns"))
+    assert (whole["replaced"], len(whole["skipped"])) == (1, 1)
+    (both,) = lines(run("ingest", str(tmp_path), "--corpus", "folders"))
+    assert {"added": both["added"], "replacements": both["replacements"]} == {"added": 3, "replacements": []}
+
+
 def test_a_new_corpus_of_which_nothing_can_be_read_is_gone_again(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
     (tmp_path / "kiln.xyz").write_text("The kiln is green.")
