@@ -5,14 +5,20 @@ from __future__ import annotations
 import getpass
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
+from msgspec.structs import replace
 
+from engine.analyses.case_verdict import OWN_VERDICTS, own_stand
 from engine.cases.case_file import read_case_file
-from engine.cases.review import STATUSES, MarkDraft, check_chain, review_of, signing_key
+from engine.cases.places import places
+from engine.cases.review import SENTENCE, STATUSES, MarkDraft, check_chain, review_of, signing_key
 from engine.commands.library import case_argument
 from engine.commands.shared import emit, progress, set_option, workbench
+from engine.core.errors import InputError
+from engine.core.values import Case
+from engine.methods.are.backtrack import Decision
 from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases, side
 
@@ -21,11 +27,13 @@ from engine.report.compare import compare_cases, side
 @case_argument
 @click.option("--reviewer", default=None, help="Your name.  [default: the name of this account]")
 @click.option("--note", help="Add a note.")
-@click.option("--on", "target", default="case", show_default=True, help="case, answer, passage:3, fact:1.2, edit:4.")
+@click.option(
+    "--on", "target", default="case", show_default=True, help="case, answer, passage:3, sentence:2, fact:1.2, edit:4."
+)
 @click.option("--relevant", type=int, multiple=True, metavar="N", help="Label passage N relevant.")
 @click.option("--not-relevant", type=int, multiple=True, metavar="N", help="Label passage N not relevant.")
 @click.option("--override", metavar="VERDICT", help="Your verdict at --on, next to the machine's; needs --reason.")
-@click.option("--machine", default="", metavar="VERDICT", help="The machine's verdict that you override.")
+@click.option("--machine", default="", metavar="VERDICT", help="The machine's verdict, if not that of --on.")
 @click.option("--reason", default="", help="Why.")
 @click.option("--withdraw", type=int, multiple=True, metavar="N", help="Withdraw entry N; it stays in the history.")
 @click.option("--status", type=click.Choice(STATUSES))
@@ -34,13 +42,16 @@ from engine.report.compare import compare_cases, side
 def review(case: str, reviewer: str | None, seen: str | None, new_version: bool, **said: Any) -> None:
     """Show the review of a case, or add to it: notes, labels, overrides, status.
 
+    Verdicts on a fact: borne out, contradicted, not found. On an edit: accepted, rejected. On a sentence: its new text.
+
     Example: python -m engine review 3f9c0a417b2e --note "Checked against the standard." --on passage:3
     """
     store, author = workbench().cases, reviewer or getpass.getuser()
     if new_version:
         emit({"case": store.new_version(case, author).id, "parent": case})
         return
-    for draft in _drafts(author, **said):
+    loaded = store.load(case)
+    for draft in [_placed(loaded, draft) for draft in _drafts(author, **said)]:
         store.add_mark(case, draft, seen)
         seen = None
     history = store.history(case)
@@ -69,6 +80,33 @@ def _drafts(author: str, **said: Any) -> list[MarkDraft]:
     if said["status"] is not None:
         found.append(MarkDraft(kind="status", author=author, value=said["status"], reason=reason))
     return found
+
+
+DECISIONS = get_args(Decision)
+LISTED = 20  # places that a message names
+
+
+def _placed(case: Case, draft: MarkDraft) -> MarkDraft:
+    """A note or an override with what the machine says at its place; others as they are.
+
+    Raise `InputError` for a place that the case does not have, and for a verdict that no fact or edit can have.
+    """
+    if draft.kind not in ("note", "override"):
+        return draft
+    machine = {place.target: place.machine for place in places(case)}
+    spans = enumerate(case.answer.sentences, start=1)
+    machine |= {f"{SENTENCE}{number}": case.answer.text[start:end] for number, (start, end) in spans}
+    # A passage rated at a step is a place below the analysis of its run.
+    at = draft.target.rpartition("/step ")[0] or draft.target
+    if at not in machine:
+        alike = [target for target in machine if target.partition(":")[0] == at.partition(":")[0]]
+        listed = ", ".join((alike or list(machine))[:LISTED])
+        raise InputError(f"{draft.target!r} is not a place of this case. Its places include: {listed}.")
+    what = at.partition(":")[0] if draft.kind == "override" else ""
+    allowed = {"fact": tuple(OWN_VERDICTS.values()), "edit": DECISIONS}.get(what)
+    if allowed and draft.value not in allowed and (what == "edit" or own_stand(draft.value) == "unsure"):
+        raise InputError(f"{draft.value!r} is not a verdict on {draft.place}. Choose one of: {', '.join(allowed)}.")
+    return replace(draft, machine=draft.machine or machine[at]) if draft.kind == "override" else draft
 
 
 @click.command()

@@ -109,6 +109,34 @@ def test_audit_refuses_a_verifier_that_is_none(tmp_path):
         assert (result.exit_code, result.stdout) == (2, "") and "absent" in result.stderr
 
 
+def test_review_refuses_a_place_that_the_case_does_not_have_and_a_verdict_that_is_none():
+    record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
+    case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
+    run("analyse", case, "facts")
+    own = ("review", case, "--reviewer", "Ada", "--reason", "Read it.")
+    (edit,) = json.loads(run("analyse", case, "facts").stdout)["result"]["edits"]
+    at = f"edit:{edit['id']}"
+    for asked, said in (
+        (
+            ("--note", "Seen.", "--on", "passage:9"),
+            "'passage:9' is not a place of this case. Its places include: passage:1.",
+        ),
+        (("--override", "contradicted", "--on", "fact:9.9"), "Its places include: fact:1.1."),
+        (("--override", "banana", "--on", "fact:1.1"), "Choose one of: borne out, contradicted, not found."),
+        (("--override", "banana", "--on", at), "Choose one of: accepted, rejected."),
+        (("--note", "Seen.", "--on", "roof"), "case, answer, passage:1"),
+    ):
+        result = run(*own, *asked)
+        assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr, asked
+    assert lines(run("review", case))[0]["history"] == []
+    for value, target in (("contradicted", "fact:1.1"), ("accepted", at), ("It opened late.", "sentence:1")):
+        assert run(*own, "--override", value, "--on", target).exit_code == 0
+    assert run(*own, "--note", "Seen.", "--on", "passage:1").exit_code == 0
+    told = {mark["target"]: mark["machine"] for mark in lines(run("review", case))[0]["history"]}
+    assert told["fact:1.1"] == "editing_required" and edit["new"] in told[at]
+    assert told["sentence:1"] == record["answer"]
+
+
 @pytest.mark.parametrize("day", ["foo", "2026-13-45", "20261120", "2026-1-5", ""])
 @pytest.mark.parametrize("option", ["--since", "--until"])
 def test_a_day_that_is_none_is_a_wrong_call(option, day):
