@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from engine.analyses.again import check_unchanged, reranked, reranker_of
 from engine.analyses.attribution import check_stamped
 from engine.analyses.floors import embedding_floor, reranking_floor, token_floor
+from engine.analyses.imported import KIND as LABELS
 from engine.analyses.kind import Floor, Loaders, Outcome
 from engine.analyses.reading import answer_again, stored_answer
 from engine.analyses.registry import find
@@ -38,6 +39,11 @@ from engine.retrieve.search import search
 
 Status = Literal["reproduced", "drifted", "cannot"]
 _ABSENT = object()
+
+
+IMPORTED = "the answer was imported, so it is not rewritten"
+NOT_COMPUTED = (IMPORTED, LABELS.not_again)  # why an imported part is not compared
+NAMED = 3  # values that a summary names with the reason why they could not be compared
 
 
 class Number(Value, frozen=True):
@@ -67,8 +73,13 @@ class Replay(Value, frozen=True):
         return sum(number.status == status for number in self.numbers)
 
     @property
+    def holds(self) -> bool:
+        """Whether every value that was computed here is reproduced: what was imported cannot be computed again."""
+        return all(number.status == "reproduced" or number.why in NOT_COMPUTED for number in self.numbers)
+
+    @property
     def summary(self) -> str:
-        """One sentence."""
+        """One sentence: how many values came to what, and why some could not be compared."""
         total = len(self.numbers)
         parts = [f"{self.count('reproduced'):,} of {total:,} values reproduced"]
         drifted = [n for n in self.numbers if n.status == "drifted"]
@@ -76,7 +87,9 @@ class Replay(Value, frozen=True):
             worst = max(drifted, key=lambda n: n.difference if n.difference is not None else math.inf)
             parts.append(f"{len(drifted):,} drifted, {worst.place} the most")
         if self.count("cannot"):
-            parts.append(f"{self.count('cannot'):,} could not be compared")
+            reasons = dict.fromkeys(f"{n.place}: {n.why}" for n in self.numbers if n.status == "cannot")
+            listed = [*reasons][:NAMED] + ["and others"] * (len(reasons) > NAMED)
+            parts.append(f"{self.count('cannot'):,} could not be compared ({', '.join(listed)})")
         return "; ".join(parts) + "."
 
     @property
@@ -133,6 +146,8 @@ def _number(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: flo
         return Number(place=place, status="cannot", stored=stored, why=outcome.why or "it is no longer computed")
     found = Number(place=place, status="reproduced", stored=stored, replayed=replayed)
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in (stored, replayed)):
+        if isinstance(stored, int) and isinstance(replayed, int):
+            floor = 0.0  # a count or an offset does not round
         difference = abs(replayed - stored)
         status: Status = "reproduced" if difference <= floor else "drifted"
         return replace(found, status=status, difference=difference, floor=floor)
@@ -148,7 +163,7 @@ def scored_again(case: Case, tools: Loaders) -> Outcome:
     """The tokens' log-probabilities after the prompt that was sent; the text is not compared."""
     why, tokens = INPUT.format(case.stamp.model), case.answer.tokens
     if case.origin == "imported":
-        return Outcome(why="the answer was imported, so it is not rewritten")
+        return Outcome(why=IMPORTED)
     if case.prompt is None or not tokens or case.stamp.model.startswith(SERVED):
         return Outcome(why=why)
     model: LanguageModel = tools.writer(case.stamp.model)  # type: ignore[assignment]

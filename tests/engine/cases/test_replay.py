@@ -23,7 +23,7 @@ from engine.methods.regeneration import answering
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.replay import Replay, compare, replay, stripped
+from engine.replay import IMPORTED, Number, Replay, compare, replay, stripped
 from engine.retrieve.search import rerank, search
 from tests.analysing import analysed, replay_here
 from tests.engine.cases.samples import full_case
@@ -174,6 +174,29 @@ def test_a_drift_within_the_floor_is_reproduced_and_one_above_is_not():
     found = compare("x", {"a": 1.0, "b": 1.0}, Outcome(values={"a": 1.0005, "b": 1.002}, floor=0.001))
     assert [(n.place, n.status) for n in found] == [("x.a", "reproduced"), ("x.b", "drifted")]
     assert found[1].difference == pytest.approx(0.002)
+
+
+def test_a_whole_number_does_not_round():
+    outcome = Outcome(values={"end": 12, "share": 0.99, "ruled": 1}, floor=0.02)
+    found = {n.place: (n.status, n.floor) for n in compare("x", {"end": 13, "share": 1.0, "ruled": 0.99}, outcome)}
+    assert found == {"x.end": ("drifted", 0.0), "x.share": ("reproduced", 0.02), "x.ruled": ("reproduced", 0.02)}
+    found = compare("x", {"end": 12}, Outcome(values={"end": 12}, floor=20))
+    assert [(n.status, n.floor) for n in found] == [("reproduced", 0.0)]
+
+
+def test_a_replay_holds_where_only_what_was_imported_cannot_be_compared():
+    imported = Number(place="answer", status="cannot", why=IMPORTED)
+    fine, gone = (
+        Number(place="stamp.inputs", status="reproduced"),
+        Number(place="hits", status="cannot", why="no corpus"),
+    )
+    assert Replay(case="c", numbers=(fine, imported)).holds
+    assert not Replay(case="c", numbers=(fine, imported, gone)).holds
+    assert not Replay(case="c", numbers=(imported, Number(place="x", status="drifted"))).holds
+    assert Replay(case="c", numbers=(fine, imported, gone)).summary == (
+        "1 of 3 values reproduced; 2 could not be compared (answer: the answer was imported, so it is not rewritten,"
+        " hits: no corpus)."
+    )
 
 
 def test_a_kind_without_replay_and_a_value_that_is_gone_are_named():

@@ -137,6 +137,17 @@ def test_review_refuses_a_place_that_the_case_does_not_have_and_a_verdict_that_i
     assert told["sentence:1"] == record["answer"]
 
 
+def test_an_audited_case_that_reproduces_exits_0_and_says_that_its_answer_is_not_compared():
+    record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
+    case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
+    run("analyse", case, "facts")
+    result = run("replay", case)
+    *numbers, last = lines(result)
+    assert (result.exit_code, last["summary"]["drifted"], last["summary"]["cannot"]) == (0, 0, 1)
+    assert "could not be compared (answer: the answer was imported" in last["summary"]["text"]
+    assert all(n["floor"] == 0 for n in numbers if isinstance(n["stored"], int) and isinstance(n["replayed"], int))
+
+
 @pytest.mark.parametrize("day", ["foo", "2026-13-45", "20261120", "2026-1-5", ""])
 @pytest.mark.parametrize("option", ["--since", "--until"])
 def test_a_day_that_is_none_is_a_wrong_call(option, day):
