@@ -24,7 +24,7 @@ from engine.analyses.claims import (
     PeerOptions,
     claim_case,
 )
-from engine.analyses.facts import KIND as FACTS, FactsOptions
+from engine.analyses.facts import KIND as FACTS, LANGUAGE_MODEL, FactsOptions
 from engine.cases.importers import imported_case
 from engine.commands.shared import (
     Record,
@@ -43,7 +43,7 @@ from engine.core.values import AuditRecord, Case, GivenPassage, Value
 from engine.english.parser import absence
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
 from engine.methods.are.decompose import RULES
-from engine.methods.are.values import AreRecord
+from engine.methods.are.values import AreRecord, Ruling
 from engine.models.calibration import LabelledPair, calibratable, calibrated, keep
 from engine.models.protocols import Entailment
 from engine.models.verifier import CALIBRATED, entails_by
@@ -82,7 +82,8 @@ def check(file: TextIO, verifier: str) -> None:
     """Check a claim against its evidence: supportive, editing_required, irrelevant or unparsed.
 
     `relevance`, from 0 to 1, says how far the evidence concerns the claim, for or against it. The verdict is the
-    verifier's own: the guards on names, numbers and order that `facts` has do not change it.
+    verifier's own: the guards on names, numbers and order that `facts` has do not change it. It need not be the class
+    with the highest score, because the verifier has a threshold for each class: `note` says where it is not.
 
     Example: python -m engine check claims.jsonl
     """
@@ -95,9 +96,18 @@ def check(file: TextIO, verifier: str) -> None:
         ruling = found.ruling
         line = {"id": record.id, "verdict": ruling.verdict, "scores": ruling.scores, "relevance": found.relevance}
         extra = {} if found.raw is None else {"reasoning": ruling.reasoning, "raw": found.raw}
-        return [{**line, "verifier": ruling.by, "note": ruling.note, **extra}]
+        by = verifier if verifier.startswith(LANGUAGE_MODEL) else ruling.by  # `embedded` is a verifier, too
+        return [{**line, "verifier": by, "note": _note(ruling), **extra}]
 
     run_records(file, ClaimRecord, work)
+
+
+def _note(ruling: Ruling) -> str:
+    """The ruling's note, and the class with the highest probability where the verdict is another one."""
+    best = max(ruling.scores, key=ruling.scores.__getitem__, default=ruling.verdict)
+    if best == ruling.verdict:
+        return ruling.note
+    return f"{ruling.note}; {ruling.verdict} by its own threshold; {best} scores higher"
 
 
 @click.command("decompose")

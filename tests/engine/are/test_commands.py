@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from engine import workbench
 from engine.analyses.kind import Loaders
 from engine.commands import main
+from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
 from tests.engine.are.test_baselines import asked_of
@@ -48,6 +49,19 @@ def test_check_says_that_evidence_against_a_claim_bears_on_it_and_other_evidence
     assert first["relevance"] > 0.5 > second["relevance"]
 
 
+def test_a_verdict_by_its_own_threshold_is_told_where_another_class_scores_higher(monkeypatch):
+    class Thresholds(WordVerifier):
+        def judge(self, pairs, watch=None):
+            scores = {"supportive": 0.44, "editing_required": 0.08, "irrelevant": 0.48}
+            return [Judged("supportive" if claim == "Ice melts." else "irrelevant", scores) for claim, _ in pairs]
+
+    tools = Loaders(verifier=lambda name: Thresholds(), writer=lambda name: None)
+    monkeypatch.setattr(workbench, "Loaders", lambda: tools)
+    _, (lower, highest) = lines("check", [{"claim": claim, "evidence": "E."} for claim in ("Ice melts.", "Tin.")])
+    assert lower["note"].endswith("; supportive by its own threshold; irrelevant scores higher")
+    assert "threshold" not in highest["note"]
+
+
 def test_decompose_gives_verbatim_clauses_with_facts():
     text = "Ann won and lost. It rained."
     code, found = lines("decompose", [{"_id": 7, "text": text}])
@@ -73,6 +87,7 @@ def test_a_language_model_rules_and_edits_by_its_replies(monkeypatch):
     models(monkeypatch, writer)
     _, (ruled,) = lines("check", [record], "--verifier", "lm:any")
     assert (ruled["verdict"], ruled["reasoning"], ruled["raw"]) == ("editing_required", "It says 6.", replies[0])
+    assert ruled["verifier"] == "lm:any"
     _, (edited,) = lines("edit", [record], "--verifier", "lm:any")
     assert (edited["edited"], edited["made_by"]) == ("It cost 6 euros.", "lm")
 
