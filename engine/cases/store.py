@@ -347,6 +347,11 @@ class CaseStore:
             connection.execute("UPDATE cases SET deleted = NULL WHERE id = ?", (case_id,))
             return read(connection, case_id)
 
+    def discard(self, case_id: str) -> None:
+        """Remove a case for good, with its history, if there is one of that id: one that a failed run began."""
+        with self.writing() as connection:
+            forget(connection, case_id)
+
     def empty_bin(self) -> int:
         """Remove the deleted cases for good, with their histories; return how many."""
         with self.writing() as connection:

@@ -7,6 +7,7 @@ from typing import TextIO
 import click
 
 from engine.answer.in_documents import doubted, probably_answered, repeated, unknown
+from engine.cases.store import new_case_id
 from engine.commands.shared import (
     Record,
     corpus_option,
@@ -19,6 +20,7 @@ from engine.commands.shared import (
     with_workbench,
     workbench,
 )
+from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
 from engine.core.values import AuditRecord, Case
 from engine.workbench import METHODS, Workbench
@@ -32,11 +34,17 @@ from engine.workbench import METHODS, Workbench
 @model_option
 @with_workbench
 def ask(question: str, corpus: str, method: str, as_json: bool, model: str, bench: Workbench) -> None:
-    """Answer a question from a corpus; the library stores the case.
+    """Answer a question from a corpus; the library stores the case, unless the model fails before its first word.
 
     Example: python -m engine ask "How is the crude product recrystallized?" --corpus bench-chemistry
     """
-    case = bench.ask(question, corpus, method=method, model=model, watch=progress())
+    case_id = new_case_id()
+    try:
+        case = bench.ask(question, corpus, method=method, model=model, case_id=case_id, watch=progress())
+    except GroundworkError:
+        if not (bench.cases.has(case_id) and bench.cases.load(case_id).answer.text):
+            bench.cases.discard(case_id)  # it has the question and passages, and no word of an answer
+        raise
     if as_json:
         emit(case.to_dict())
     else:

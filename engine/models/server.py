@@ -258,7 +258,6 @@ class Budget:
         self._mine.spent = self.mine + spent
 
 
-OPENAI = "https://api.openai.com/v1"
 WHY_NOT = (
     "A served model gives neither exact scores of a given text nor gradients. Score its answers with embedded or a "
     "Hugging Face id or folder."
@@ -282,7 +281,13 @@ class ServerModel:
 
     def __init__(self, model: str, base_url: str = "", *, concurrency: int = 4, budget: Budget | None = None) -> None:
         self.model = model
-        self.base_url = checked_address(base_url or os.environ.get("OPENAI_BASE_URL", "") or OPENAI)
+        address = base_url or os.environ.get("OPENAI_BASE_URL", "")
+        if not address:  # nothing leaves this machine unless its place is named
+            raise ModelNotFound(
+                f"The address of the model {model} is missing. Write openai:{model}@BASE_URL, for example"
+                f" openai:{model}@http://127.0.0.1:8000/v1, or set OPENAI_BASE_URL."
+            )
+        self.base_url = checked_address(address)
         self.name = f"openai:{model}@{self.base_url}"
         self.budget = budget or Budget()
         self.ignored: frozenset[str] = frozenset()
@@ -291,7 +296,7 @@ class ServerModel:
 
     @classmethod
     def named(cls, name: str, **options: Any) -> ServerModel:
-        """From `openai:MODEL@BASE_URL`; without an address OPENAI_BASE_URL, else OpenAI's own."""
+        """From `openai:MODEL@BASE_URL`; without an address that of OPENAI_BASE_URL; raise `ModelNotFound` for none."""
         model, address = served_parts(name)
         if not model:
             raise ModelNotFound("The model is missing. Write openai:MODEL@BASE_URL.")

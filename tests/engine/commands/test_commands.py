@@ -15,6 +15,7 @@ from engine.models.embedder import ScriptedEmbedder
 from engine.models.registry import forget_models
 from engine.workbench import Workbench
 from tests.tiny import save_tiny, tiny_model
+from tests.trust.replies import Replies
 
 
 def run(*arguments, stdin=None):
@@ -54,6 +55,22 @@ def test_ask_says_whether_the_documents_answer_and_names_the_words_that_none_has
     )
     said = run("ask", "Who paid the bridgge toll?", *asked).stdout
     assert "No document has “bridgge”; the nearest word is “bridge”. No document has “paid” or “toll”." in said
+
+
+def test_an_answer_that_failed_is_no_case_and_a_served_model_needs_its_address(tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / "bridge.md").write_text("Hanna Lind built the stone bridge over the Alm in 1874.")
+    run("ingest", str(tmp_path / "bridge.md"), "--corpus", "bridges")
+    asked = ("ask", "Who built the bridge?", "--corpus", "bridges", "--model")
+    bare = run(*asked, "openai:foo")
+    assert (bare.exit_code, bare.stdout) == (2, "") and "Write openai:foo@BASE_URL" in bare.stderr
+    served = Replies("no", status=400)
+    try:
+        refused = run(*asked, served.model)
+    finally:
+        served.stop()
+    assert (refused.exit_code, refused.stdout) == (2, "") and "ServerError" in refused.stderr
+    assert run("cases").stdout == run("cases", "--deleted").stdout == ""
 
 
 def test_audit_with_json_says_how_far_each_sentence_is_borne_out():

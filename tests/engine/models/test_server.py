@@ -220,7 +220,8 @@ def test_names_and_addresses(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
     assert ServerModel.named("openai:m").name == "openai:m@http://localhost:1/v1"
     monkeypatch.delenv("OPENAI_BASE_URL")
-    assert ServerModel.named("openai:m").base_url == "https://api.openai.com/v1"
+    with pytest.raises(ModelNotFound, match="openai:m@BASE_URL"):
+        ServerModel.named("openai:m")
     unusable = ("http://", "http://user:secret@host/v1", "http://h/v1?key=1", "http://h:port/v1", "http://[::1/v1")
     for bad in ("openai:", *(f"openai:m@{address}" for address in unusable)):
         with pytest.raises(ModelNotFound):
