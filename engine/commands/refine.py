@@ -109,6 +109,15 @@ class PairRecord(Value, frozen=True, forbid_unknown_fields=False):
     y: str
     id: str = ""
 
+    def checked(self) -> PairRecord:
+        """The record itself; raise `RecordError` without passages to judge by, or where an answer is empty."""
+        if not self.passages:
+            raise RecordError("The record has no passages to judge the answers by.")
+        for name, answer in (("x", self.x), ("y", self.y)):
+            if not answer.strip():
+                raise RecordError(f"The answer {name} is empty. Give two answers to compare as `x` and `y`.")
+        return self
+
 
 @click.command()
 @file_argument
@@ -123,6 +132,7 @@ def judge(file: TextIO, name: str) -> None:
     names = JudgeOptions(judge=name, x="x", y="y")
 
     def work(record: PairRecord) -> list[Record]:
+        record = record.checked()
         case = imported_case(AuditRecord(question=record.question, passages=record.passages, answer=record.x))
         options = replace(names, answers=(record.x, record.y))
         found = PAIR.of(bench.examine(case, PAIR.name, options, context))[-1].judgement

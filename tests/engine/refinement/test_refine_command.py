@@ -74,7 +74,8 @@ def test_judge_prints_winner_orders_and_raw_and_a_summary(tmp_path, monkeypatch)
     monkeypatch.setattr(module, "workbench", lambda: Workbench(tools=Loaders(writer=lambda name: judge)))
     file = tmp_path / "pairs.jsonl"
     pair = {"id": "p", "question": QUESTION, "passages": [TEXTS[0], {"text": TEXTS[1]}], "x": "Lind", "y": "Nobody"}
-    file.write_text(json.dumps(pair) + "\n" + json.dumps({"id": "q"}))
+    bad = [{"id": "q"}, pair | {"passages": []}, pair | {"x": ""}, pair | {"y": " "}]
+    file.write_text("\n".join(map(json.dumps, [pair, *bad])))
     result = CliRunner().invoke(module.judge, [str(file), "--judge", "scripted"])
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.exit_code == 1
@@ -86,5 +87,7 @@ def test_judge_prints_winner_orders_and_raw_and_a_summary(tmp_path, monkeypatch)
         "raw": ["Verdict: X", "Verdict: Y"],
         "judge": "scripted",
     }
-    assert rows[1]["error"]["type"] == "RecordError"
-    assert rows[2]["summary"]["wins"] == 1
+    assert [row["error"]["type"] for row in rows[1:5]] == ["RecordError"] * 4
+    said = ("has no passages", "The answer x is empty", "The answer y is empty")
+    assert all(words in row["error"]["message"] for words, row in zip(said, rows[2:5], strict=True))
+    assert (rows[5]["summary"]["wins"], rows[5]["summary"]["ties"]) == (1, 0)
