@@ -154,8 +154,12 @@ def _match(one: Passage, other: Passage) -> tuple[int, int] | None:
     """(place of the match in `MATCHES`, minus the characters shared); None without a match."""
     if one.text == other.text:
         return (0 if one.id == other.id else 1), 0
-    shared = min(one.end, other.end) - max(one.start, other.start)
-    return (2, -shared) if one.document == other.document and shared > 0 else None
+    start, end = max(one.start, other.start), min(one.end, other.end)
+    if one.document != other.document or end <= start:
+        return None
+    # Pasted passages share names and starts, and a document changes: what overlaps has the same characters.
+    ours, theirs = (p.text[start - p.start : end - p.start] for p in (one, other))
+    return (2, start - end) if ours == theirs else None
 
 
 def _cited(case: Case, number: int | None) -> int:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from engine.cases.review import MarkDraft, append, review_of
-from engine.core.values import Analysis, Passage, Stamp
+from engine.core.values import Analysis, AuditRecord, Passage, Stamp
 from engine.report.compare import align, compare_cases, word_diff
 from tests.engine.cases.samples import ANSWER, attribution, full_case, passage
 
@@ -49,6 +49,22 @@ def test_passages_are_aligned_by_id_then_text_then_overlap():
         (4, None, "only here"),
         (None, 4, "only here"),
     ]
+
+
+def test_pasted_passages_match_by_their_text_alone():
+    one, other = (
+        AuditRecord(question="Q?", passages=passages).as_passages()
+        for passages in (("Iron rusts.", "Tin bends."), ("Gold shines.", "Iron rusts.", "Tin bends. It is soft."))
+    )
+    assert align(one, other) == [
+        (1, 2, "same text"),
+        (2, None, "only here"),
+        (None, 1, "only here"),
+        (None, 3, "only here"),
+    ]
+    assert align(one[1:], other[1:]) == [(1, None, "only here"), (None, 1, "only here"), (None, 2, "only here")]
+    longer = AuditRecord(question="Q?", passages=("Iron rusts. It is heavy.",)).as_passages()
+    assert align(one[:1], longer) == [(1, 1, "overlapping span")]
 
 
 def test_each_passage_is_used_once_and_none_is_lost():
