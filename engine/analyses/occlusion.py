@@ -5,6 +5,7 @@ Teacher-forced, or by writing the answer again without each passage.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace as replace_field
 from functools import partial
@@ -179,8 +180,10 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
         seed=settings.occlusion.seed,
         watch=context.watch,
     )
+    start = time.perf_counter()
     for found in grown:
-        yield analysis_of(case, model, settings, REGENERATION, attribution_of(found, model.name), extra)
+        timed = replace(attribution_of(found, model.name), seconds=time.perf_counter() - start)
+        yield analysis_of(case, model, settings, REGENERATION, timed, extra)
 
 
 def rows_of(case: Case, kind: str, settings: Settings) -> int:

@@ -25,11 +25,15 @@ from engine.commands.shared import (
     with_workbench,
 )
 from engine.core.errors import InputError, RecordError
+from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none, mean_or_none
-from engine.core.values import Attribution, AuditRecord, Case, Passage, Value
+from engine.core.text import words
+from engine.core.values import Answer, Attribution, AuditRecord, Case, Passage, Token, Value
 from engine.methods import both_ways, hierarchy, registry
 from engine.methods.faithfulness import Curves
 from engine.methods.regeneration import METHOD as REGENERATION
+from engine.methods.spans import Span, content_mask, touched
+from engine.methods.subject import subject
 from engine.methods.word_overlap import UNIT as SHARE, word_overlap
 from engine.workbench import Workbench
 
@@ -53,33 +57,53 @@ def case_of(record: AuditRecord) -> Case:
     for start, end in record.spans:
         if not 0 <= start < end <= len(record.answer):
             raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
-    return imported_case(record)
+    return imported_case(record.checked())
 
 
-def attribute_record(record: AuditRecord, name: str, model: str, bench: Workbench, context: RunContext) -> Attribution:
-    """One method on one record; `name` is one of `METHODS`, or a registered one's own."""
-    kind, alone = kind_named("occlusion" if name == KEEP_ONE else NAMES.get(name, name)), name == KEEP_ONE
-    asked = {
-        "model": model,
-        "spans": record.spans or ((0, len(record.answer)),),
-        "tokens": name == "input-x-gradient",
-        "alone": alone,
-        "floors": not alone,
-    }
-    options = kind.options(**{field: asked[field] for field in kind.options.__struct_fields__ if field in asked})
-    found: Attribution = kind.read(bench.examine(case_of(record), kind.name, options, context).analyses[-1])
-    # Each passage as the only one: the token rows of leave-one-out do not belong to these totals.
-    return replace(found, method=name, scores=found.details.alone, per_token=()) if alone else found
+def spans_of(record: AuditRecord, answer: Answer, settings: Settings) -> tuple[Span, ...]:
+    """The record's spans, by default the whole answer, each widened to the answer's tokens that it touches.
+
+    Raise `RecordError` for one that touches none: no passage could make it more or less likely.
+    """
+    content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
+    found: list[Span] = []
+    for start, end in record.spans or ((0, len(record.answer)),):
+        wide = touched(answer, (start, end), content)
+        if wide is None:
+            said = f"Span [{start}, {end}) of the answer, {record.answer[start:end]!r}, has no words of its own."
+            raise RecordError(f"{said} Choose one that is more than blanks and citation markers.")
+        found.append(wide)
+    return tuple(found)
 
 
 FLOORS = ("numerical_floor", "placebo_floor")
 KEPT = ("model", "unit", "scores", "per_token", *FLOORS, "forwards", "backwards", "seconds", "notes")
 
 
+def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench, context: RunContext) -> Record:
+    """One method on one record; `name` is one of `METHODS`, or a registered one's own."""
+    kind, alone = kind_named("occlusion" if name == KEEP_ONE else NAMES.get(name, name)), name == KEEP_ONE
+    case, fields = case_of(record), kind.options.__struct_fields__
+    _, answer, _ = subject(case, bench.tools.scorer(model), bench.settings)
+    asked = {"model": model, "tokens": name == "input-x-gradient", "alone": alone, "floors": not alone}
+    if "spans" in fields:
+        asked["spans"] = spans_of(record, answer, bench.settings)
+    options = kind.options(**{field: asked[field] for field in fields if field in asked})
+    found: Attribution = kind.read(bench.examine(case, kind.name, options, context).analyses[-1])
+    if alone:  # each passage as the only one: the token rows of leave-one-out do not belong to these totals
+        found = replace(found, scores=found.details.alone, per_token=())
+    line = {key: getattr(found, key) for key in KEPT}
+    if found.per_token:
+        places = ((token.start, token.end) for token in answer.tokens)
+        line["tokens"] = [{"start": start, "end": end, "text": record.answer[start:end]} for start, end in places]
+    return line
+
+
 def overlap_line(record: AuditRecord) -> Record:
     """The words of the record's spans in its passages: counts in place of scores, without a model."""
     case = case_of(record)
-    spans = record.spans or ((0, len(record.answer)),)
+    answer = replace(case.answer, tokens=tuple(Token(id=0, start=s, end=e) for s, e in words(record.answer)))
+    spans = spans_of(record, answer, Settings())
     found = word_overlap(record.answer, [passage.text for passage in case.passages], spans)
     counts = {"scores": found.shares, "word_for_word": found.word_for_word, "per_token": ()}
     return {"model": "", "unit": SHARE, **counts, **dict.fromkeys(FLOORS), "forwards": 0, "backwards": 0}
@@ -104,6 +128,8 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
 def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench: Workbench) -> None:
     """Score the effect of each passage on the answer, one line per method.
 
+    A record's `spans`, in characters, are widened to whole tokens. Where a line has `per_token`, `tokens` says which.
+
     The placebo floor uses unrelated passages from --corpus, or from the file's other records.
 
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
@@ -118,8 +144,7 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
     def line(record: AuditRecord, name: str) -> Record:
         if name == WORD_OVERLAP:
             return overlap_line(record)
-        found = attribute_record(record, name, model, bench, context)
-        return {key: getattr(found, key) for key in KEPT}
+        return attribute_line(record, name, model, bench, context)
 
     def work(record: AuditRecord) -> list[Record]:
         return [{"id": record.id, "method": name, **line(record, name)} for name in names]

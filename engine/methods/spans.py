@@ -63,6 +63,17 @@ def span_mask(answer: Answer, span: Span) -> Mask:
     return np.array([start <= anchor(answer.text, token.start) < end for token in answer.tokens], dtype=bool)
 
 
+def touched(answer: Answer, span: Span, content: Mask) -> Span | None:
+    """The span with the whole of each token that it touches; None where it touches no content token.
+
+    A token belongs to the span that holds its anchor, so a span that begins inside a word would leave that word out.
+    """
+    start, end = span
+    places = [(at, t.end) for t in answer.tokens if (at := anchor(answer.text, t.start)) < end and t.end > start]
+    wide = min([start, *(at for at, _ in places)]), max([end, *(to for _, to in places)])
+    return wide if (span_mask(answer, wide) & content).any() else None
+
+
 def as_tuples(matrix: Floats) -> tuple[tuple[float, ...], ...]:
     """A matrix as the rows of an `Attribution`."""
     return tuple(tuple(row) for row in matrix.tolist())

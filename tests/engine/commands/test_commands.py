@@ -202,8 +202,34 @@ def test_attribute_writes_a_line_a_method_with_a_number_a_passage_a_span(tiny):
     assert [line["method"] for line in found] == ["occlusion", "keep-one", "input-x-gradient"]
     assert all(len(line["scores"]) == 1 and len(line["scores"][0]) == 2 for line in found)
     assert found[0]["numerical_floor"] is not None
-    tokens = len(tiny_model("llama").encode_answer(record["answer"]).tokens)
-    assert len(found[0]["per_token"]) == len(found[2]["per_token"]) == tokens
+    tokens = [(t.start, t.end) for t in tiny_model("llama").encode_answer(record["answer"]).tokens]
+    assert len(found[0]["per_token"]) == len(found[2]["per_token"]) == len(tokens)
+    assert found[0]["tokens"] == found[2]["tokens"] and "tokens" not in found[1]
+    assert [(t["start"], t["end"]) for t in found[0]["tokens"]] == tokens
+    assert all(t["text"] == record["answer"][t["start"] : t["end"]] for t in found[0]["tokens"])
+
+
+def test_a_span_is_widened_to_the_tokens_that_it_touches_and_one_without_any_is_an_error(tiny):
+    record = {
+        "id": "r",
+        "question": "Why?",
+        "passages": ["Ice melts.", "Tin bends."],
+        "answer": "Ice is cited. [cite_1]",
+    }
+    tokens = [(t.start, t.end) for t in tiny_model("llama").encode_answer(record["answer"]).tokens]
+    start, end = next((s, e) for s, e in tokens if e - s == 2 and " " not in record["answer"][s:e])
+    spans = {"inside": [start + 1, end], "whole": [start, end], "blank": [3, 4], "marker": [14, 22], "in it": [16, 18]}
+    asked = ("attribute", "-", "--method", "occlusion,word-overlap", "--model", tiny)
+    found = lines(run(*asked, stdin="\n".join(json.dumps(record | {"spans": [span]}) for span in spans.values())))
+    inside, _, whole, _, *wrong = found
+    assert inside["scores"] == whole["scores"] != [[0.0, 0.0]]
+    assert [line["error"]["type"] for line in wrong] == ["RecordError"] * 3
+    assert all("has no words of its own" in line["error"]["message"] for line in wrong)
+    assert "Span [3, 4) of the answer, ' '" in wrong[0]["error"]["message"]
+    (words,) = lines(run(*asked[:3], "word-overlap", stdin=json.dumps(record | {"spans": [[1, 2]]})))
+    assert words["scores"] == [[1.0, 0.0]]
+    (empty,) = lines(run(*asked[:3], "word-overlap", stdin=json.dumps(record | {"answer": ""})))
+    assert "has no answer" in empty["error"]["message"]
 
 
 def test_word_overlap_is_counted_without_a_model():
@@ -238,6 +264,7 @@ def test_unrelated_passages_come_from_the_other_records(tiny):
     assert [line["method"] for line in found] == ["occlusion", "occlusion-regenerate"] * 3
     assert all(line["placebo_floor"] is not None for line in found[::2])
     assert any("uses 2 unrelated passages" in note for note in found[1]["notes"])
+    assert all(line["seconds"] > 0 for line in found)
     alone = lines(run(*asked, stdin=json.dumps(records[0])))
     assert alone[0]["placebo_floor"] is None
     assert any("uses 0 unrelated passages" in note for note in alone[1]["notes"])

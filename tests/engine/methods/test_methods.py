@@ -11,14 +11,14 @@ import torch
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError, InputError
 from engine.core.settings import Settings
-from engine.core.values import Attribution
+from engine.core.values import Answer, Attribution, Token
 from engine.methods.aggregate import places
 from engine.methods.attention import value_weighted_attention
 from engine.methods.faithfulness import agreement
 from engine.methods.input_x_gradient import inputs_of
 from engine.methods.occlusion import cut_to_words, numerical_floor, occlusion, placebo_prompts
 from engine.methods.registry import Method, built_in, method, methods, register, unregister
-from engine.methods.spans import content_mask, first_content_tokens, span_mask
+from engine.methods.spans import content_mask, first_content_tokens, span_mask, touched
 from engine.methods.used_supports import quadrant, used_supports
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads
@@ -236,6 +236,16 @@ def test_content_tokens_leave_markers_out_and_spans_partition_the_answer():
         assert (masks.sum(axis=0) == 1).all()
         text = "".join(ANSWER[answer.tokens[t].start : answer.tokens[t].end] for t in first_content_tokens(answer, 99))
         assert "cite" not in text
+
+
+def test_a_span_touches_whole_tokens():
+    places = ((0, 3), (3, 9), (9, 10), (10, 14), (14, 19))
+    answer = Answer(text="Ice melts. [1]\n\nNow", tokens=tuple(Token(id=0, start=s, end=e) for s, e in places))
+    content = np.array([True, True, True, False, True])
+    assert [touched(answer, span, content) for span in ((1, 2), (5, 6), (2, 5), (0, 10))] == [
+        (0, 3), (4, 9), (0, 9), (0, 10),
+    ]  # fmt: skip
+    assert [touched(answer, span, content) for span in ((3, 4), (11, 12), (10, 11))] == [None] * 3
 
 
 def test_tokens_that_cannot_be_placed_in_the_text_are_refused():
