@@ -10,6 +10,7 @@ import mmap
 import shutil
 import struct
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -245,8 +246,11 @@ def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
     watch.step("reading the tokenizer", 0, 3)
     try:
         with reading_a_model():
-            from transformers import AutoTokenizer
+            from tqdm import tqdm
+            from transformers import AutoTokenizer, modeling_gguf_pytorch_utils
 
+            # Its bar is one of its own, which transformers' switch does not reach.
+            modeling_gguf_pytorch_utils.tqdm = partial(tqdm, disable=True)  # type: ignore[attr-defined]
             tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name, local_files_only=True)
             watch.step("dequantizing the weights", 1, 3)
             return tokenizer, _module(path)

@@ -61,6 +61,11 @@ def test_a_gguf_file_scores_as_a_module_built_without_it(tmp_path, kind, quantiz
     np.testing.assert_array_equal(again.score([prompt], ids), model.score([prompt], ids))
 
 
+def test_a_conversion_draws_no_bar_of_another_library(tmp_path, capfd):
+    converted_folder(write_gguf(tmp_path / "t.gguf"))
+    assert "\r" not in "".join(capfd.readouterr())
+
+
 def test_the_header_says_what_is_in_the_file(tmp_path):
     header = read_header(write_gguf(tmp_path / "t.gguf"))
     assert (header.architecture, header.values) == ("llama", sum(map(np.size, gguf_tensors("llama").values())))
