@@ -61,7 +61,9 @@ def corpora_folder() -> Path:
 def check_name(name: str) -> str:
     """`name` unchanged; raise `InputError` unless it is a plain name of letters, digits, space, `.`, `-`, `_`."""
     kept = _NAME.fullmatch(name) and not name.endswith((".", " ")) and ".." not in name
-    if not kept or _RESERVED.fullmatch(name):
+    if kept and _RESERVED.fullmatch(name):
+        raise InputError(f"{name!r} is a reserved name on Windows and cannot name a corpus. Choose another name.")
+    if not kept:
         raise InputError(
             f"{name!r} cannot name a corpus. Use 1 to 64 letters, digits, spaces, dots, hyphens or underscores."
         )

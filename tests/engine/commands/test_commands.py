@@ -447,6 +447,12 @@ def test_what_a_command_has_no_use_for_is_a_wrong_call():
     assert result.exit_code == 2 and "Leave out one of the two" in result.stderr
 
 
+def test_a_reserved_name_of_a_corpus_is_called_so(tmp_path):
+    result = run("ingest", str(tmp_path), "--corpus", "nul")
+    assert result.exit_code == 2 and "'nul' is a reserved name" in result.stderr
+    assert "1 to 64 letters" in run("ingest", str(tmp_path), "--corpus", "a/b").stderr
+
+
 def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
     assert run("ingest", str(tmp_path), "--corpus", "x", "--fields", "body").exit_code == 2
 
