@@ -28,7 +28,7 @@ def paste(page, app, draft=DRAFT, question=QUESTION):
     settled(page)
     page.get_by_label("Question", exact=True).fill(question)
     page.get_by_label("Answer", exact=True).fill(draft)
-    corpus = page.get_by_test_id("stForm").first.get_by_role("combobox")
+    corpus = page.get_by_role("combobox", name="Corpus")
     corpus.fill("bank-investigation")
     corpus.press("Enter")
     expect(corpus).to_have_value("bank-investigation")
