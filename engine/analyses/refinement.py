@@ -430,6 +430,8 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()
     missing = [n for n in {*names, "B"} if n not in there]
+    if not missing:
+        return "every chosen condition is written."
     answers = len(missing) + ("E" in missing)
     gated = [n for n in missing if VARIANTS[n].rule in ("S3", "flags")] if options.gate == "own" else []
     parts = [f"up to {answers} {'text' if answers == 1 else 'texts'} to write"]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from engine.core.errors import AttributionError
 from engine.core.settings import Gradient
 from engine.core.statistics import binomial_at_least
+from engine.core.text import counted
 from engine.core.values import Value
 from engine.methods.spans import Floats
 
@@ -105,6 +106,7 @@ def distractor_flags(
     rng = np.random.default_rng(SEED)
     drawn = [times_in_top(rng.random((tokens, count)), settings.used_top) for _ in range(RANDOM_RANKINGS)]
     random_high = np.array(drawn) >= needed  # (rankings, passages)
+    few = f"With {counted(count, 'passage')} this rule flags almost everything and says little."
     return Flags(
         passages=tuple(
             PassageFlag(number=n, times=int(t), high=bool(h), relevant=labels.get(n), flagged=bool(h and d))
@@ -114,7 +116,7 @@ def distractor_flags(
         chance=chance_rate(tokens, count, settings),
         random_rate=float(random_high.mean()),
         random_flag_rate=float((random_high & distractor).any(axis=1).mean()),
-        sentence=f"With {count} passages this rule flags almost everything and says little." if count < FEW else "",
+        sentence=few if count < FEW else "",
     )
 
 

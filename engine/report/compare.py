@@ -188,7 +188,7 @@ def verdict_changes(left: Case, right: Case, left_review: Review, right_review: 
         for case, review in ((left, left_review), (right, right_review))
     ]
     sides[0]["status"], sides[1]["status"] = left_review.status, right_review.status
-    sides[0]["refused"], sides[1]["refused"] = str(left.answer.refused), str(right.answer.refused)
+    sides[0]["refused"], sides[1]["refused"] = ("yes" if case.answer.refused else "no" for case in (left, right))
     return differences(sides, absent=NO_VERDICT)
 
 
