@@ -20,7 +20,7 @@ _DATES = {*MONTHS, "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 _NO_NAMES = STOP_WORDS | NEGATIONS | NUMBER_WORDS.keys()
 _PART = r"[A-Z](?:[\w'’&-]|\.(?=\w))*"
 _NAME = re.compile(
-    rf"{_PART}(?:(?: (?:of|the|de|van|von|and) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
+    rf"{_PART}(?:(?: (?:of|the|de|van|von|and|&) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
     r"(?: \([A-Z]\w+\))?"
 )
 _FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
@@ -29,8 +29,8 @@ _FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
 def names(text: str) -> list[tuple[int, int, str]]:
     """Runs of capitalised words with their spans; stop words, negations, numbers, months and weekdays left out.
 
-    >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came")]
-    ['Gate', 'Ada Berg', 'Viktor']
+    >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came to Berg & Son")]
+    ['Gate', 'Ada Berg', 'Viktor', 'Berg & Son']
     """
     spans = [_trimmed(text, *run.span()) for run in _NAME.finditer(text)]
     found = [(start, end, text[start:end]) for start, end in spans if end - start > 1]
