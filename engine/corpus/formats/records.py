@@ -120,7 +120,6 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
         raise FileError(f"{name} has no rows with text below its header line. Save it as CSV with a header line.")
     if names.title not in columns:
         found = _titled_apart(found, name)
-    return list(without_repeats(found, name))
     return list(without_repeats(found, name, bad))
 
 
