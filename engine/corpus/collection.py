@@ -397,10 +397,15 @@ class Collection:
 def _file_of(source: str, paths: Iterable[str | Path]) -> str:
     """The one of the paths, or the file below one, that a document's source names; the source where it is in neither.
 
-    Files of one name in two folders are one document, so the name alone does not tell which of them was read.
+    Files of one name in two folders are one document, so the name alone does not tell which of them was read. The
+    source of a table's row is the file with the row's number ("bought.csv#3").
     """
-    places = (path / source if path.is_dir() else path for path in map(Path, paths))
-    return next((str(place) for place in places if place.is_file() and place.as_posix().endswith(source)), source)
+    name = re.sub(r"#\d+$", "", source)
+    for path in map(Path, paths):
+        place = path / name if path.is_dir() else path.parent / name
+        if place.is_file() and (path.is_dir() or place == path):
+            return str(place)
+    return source
 
 
 _HELD = 32_000_000  # characters of documents held in memory until it is known whether there are more

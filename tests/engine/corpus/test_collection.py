@@ -116,6 +116,21 @@ def test_a_bad_record_is_skipped_with_its_line_and_the_others_are_added(
     assert collection.ingest([tmp_path / name for name in given]).unchanged == 5
 
 
+def test_a_replaced_document_names_its_own_file_also_for_a_row_of_a_table(
+    tmp_path: Path, embedder: ScriptedEmbedder
+) -> None:
+    paths = [tmp_path / name for name in ("old notes.txt", "notes.txt", "bought.csv")]
+    paths[2].write_text("item,colour\nkiln,green\n")
+    for path in paths[:2]:
+        path.write_text("Iron rusts.")
+    collection = Collection.create("m", embedder)
+    collection.ingest(paths)
+    paths[1].write_text("Salt helps.")
+    paths[2].write_text("item,colour\nkiln,red\n")
+    replaced = collection.ingest(paths).replacements
+    assert replaced == (("notes.txt", str(paths[1])), ("bought.csv#1", str(paths[2])))
+
+
 def test_another_embedder_or_chunking_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
     Collection.create("m", embedder).ingest(files)
     with pytest.raises(CorpusMismatch, match="scripted-bag-of-words, not other"):
