@@ -28,7 +28,8 @@ from engine.prompts import ask
 
 Span = tuple[int, int]
 _SHORTEST = 3  # words on either side of a cut
-_ASKED = re.compile(r"\?[\"”’»*)\s]*$")
+# A question, also one in quotes or brackets; not a sentence that ends with one: 'He wrote "Who's Afraid?"'
+_ASKED = re.compile(r"\?[*\s]*$|^[*\s]*[\"“‘«(].*\?[\"”’»)*\s]*$", re.DOTALL)
 # The line below a table's head
 _UNDER_HEAD = re.compile(r"[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?=\n|$)")
 

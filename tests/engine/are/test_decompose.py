@@ -158,7 +158,9 @@ def test_a_reply_that_cannot_be_parsed_is_counted_and_the_rules_step_in():
         ("The pump broke.\n---\nIt was mended.", ["The pump broke.", "It was mended."]),
         ("Pump | 40 euros\nValve | 12 euros", ["Pump | 40 euros", "Valve | 12 euros"]),
         ("Can it break? It did.", ["It did."]),
-        ('She asked: "What broke?" [2]', []),
+        ('"What broke?" [2]', []),
+        ('What is "rust"?', []),
+        ('She wrote "Who Broke It?" [2]', ['She wrote "Who Broke It?" [2]']),
     ],
 )
 def test_the_head_of_a_table_and_a_question_claim_nothing(text, clauses):
