@@ -29,8 +29,8 @@ _FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
 def names(text: str) -> list[tuple[int, int, str]]:
     """Runs of capitalised words with their spans; stop words, negations, numbers, months and weekdays left out.
 
-    >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came to Berg & Son")]
-    ['Gate', 'Ada Berg', 'Viktor', 'Berg & Son']
+    >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came to Berg & Son; A & Bo")]
+    ['Gate', 'Ada Berg', 'Viktor', 'Berg & Son', 'Bo']
     """
     spans = [_trimmed(text, *run.span()) for run in _NAME.finditer(text)]
     found = [(start, end, text[start:end]) for start, end in spans if end - start > 1]
@@ -42,7 +42,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and (found := _FIRST.match(text, start, end)):
         word = found.group(1)
         dated = word in MONTHS and text[:start].rstrip()[-1:].isdigit()  # "5 May Ada Berg", not "May Berg"
-        if not dated and (word in MONTHS or word.lower() not in STOP_WORDS | NEGATIONS):
+        if not dated and (word in MONTHS or word.lower() not in STOP_WORDS | NEGATIONS | {"&"}):
             break
         start = found.end()
     bare = text[start:end].lstrip()
