@@ -357,14 +357,14 @@ def _all_accepted(edits: Sequence[FactEdit]) -> bool:
 def fact_verdict(
     name: str, fact: FactRecord, mark: Mark | None = None, *, edits: tuple[FactEdit, ...] = ()
 ) -> FactVerdict:
-    """The verdict by the reviewer's mark, else by the check; its probability is that of the text as it now is."""
-    ruling = fact.ruling
-    if _all_accepted(edits):
+    """The verdict by the reviewer's mark, else by the check; an edited fact has the probability after the edit."""
+    stand, ruling = own_stand(mark.value) if mark else fact.stand, fact.ruling
+    if stand != "borne out" and _all_accepted(edits):
         ruling = fact.edit.ruling if fact.edit else None
     return FactVerdict(
         number=name,
         text=fact.fact.text,
-        stand=own_stand(mark.value) if mark else fact.stand,
+        stand=stand,
         by=mark.author if mark else ruling.by if ruling else "",
         quote=_quote(fact.fact.text, fact.evidence) if fact.evidence else None,
         against=_against(fact),

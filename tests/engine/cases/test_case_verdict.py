@@ -182,9 +182,17 @@ def doubted(fact):
     return replace(fact, iterations=(replace(done, checks=checks),))
 
 
+def checked_again(fact, probability):
+    """The fact with an edit that the verifier gives this probability."""
+    (done,) = fact.iterations
+    ruling = replace(done.edit.ruling, scores=done.edit.ruling.scores | {"supportive": probability})
+    return replace(fact, iterations=(replace(done, edit=replace(done.edit, ruling=ruling)),))
+
+
 def test_an_accepted_edit_makes_its_fact_edited_with_the_probability_of_the_check_after_it():
     record = run()
     wrong, cost, whales = record.facts
+    wrong = checked_again(wrong, 0.7)
     (edit, _deletion) = record.edits
     rejected = decision(edit, "rejected")
     for first, before in ((wrong, "contradicted"), (doubted(wrong), "unsure")):
@@ -195,7 +203,17 @@ def test_an_accepted_edit_makes_its_fact_edited_with_the_probability_of_the_chec
         assert (accepted.state, accepted.word) == ("edited", "edited")
         (fact,) = (fact for fact in accepted.facts if fact.number == "1.1")
         assert (fact.stand, fact.state) == (before, "edited")
-        assert fact.probability == record.facts[0].edit.ruling.scores["supportive"]
+        assert fact.probability == 0.7
+
+
+def test_a_fact_that_a_reviewer_calls_borne_out_keeps_the_probability_of_the_verdict_that_is_shown_with_it():
+    record = run()
+    (edit, _deletion) = record.edits
+    record = replace(record, facts=(checked_again(record.facts[0], 0.7), *record.facts[1:]))
+    case = checked(record=record)
+    own = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="read")
+    fact = fact_verdicts(case, record, marked(case, decision(edit, "accepted"), own))["1.1"]
+    assert (fact.state, fact.probability) == ("borne out", 0.9)
 
 
 def test_the_other_facts_of_an_edited_sentence_keep_their_states():
