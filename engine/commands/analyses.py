@@ -99,11 +99,11 @@ def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench,
     return line
 
 
-def overlap_line(record: AuditRecord) -> Record:
+def overlap_line(record: AuditRecord, settings: Settings) -> Record:
     """The words of the record's spans in its passages: counts in place of scores, without a model."""
     case = case_of(record)
     answer = replace(case.answer, tokens=tuple(Token(id=0, start=s, end=e) for s, e in words(record.answer)))
-    spans = spans_of(record, answer, Settings())
+    spans = spans_of(record, answer, settings)
     found = word_overlap(record.answer, [passage.text for passage in case.passages], spans)
     counts = {"scores": found.shares, "word_for_word": found.word_for_word, "per_token": ()}
     return {"model": "", "unit": SHARE, **counts, **dict.fromkeys(FLOORS), "forwards": 0, "backwards": 0}
@@ -143,7 +143,7 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
 
     def line(record: AuditRecord, name: str) -> Record:
         if name == WORD_OVERLAP:
-            return overlap_line(record)
+            return overlap_line(record, bench.settings)
         return attribute_line(record, name, model, bench, context)
 
     def work(record: AuditRecord) -> list[Record]:

@@ -23,9 +23,8 @@ from engine.workbench import Workbench
 T = TypeVar("T")
 V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
-jsonl_file = click.File(
-    "r", encoding="utf-8", errors="surrogateescape"
-)  # a line that is not UTF-8 is told in its place
+# A line that is not UTF-8 is told in its place.
+jsonl_file = click.File("r", encoding="utf-8", errors="surrogateescape")
 file_argument = click.argument("file", type=jsonl_file)
 corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The corpus to use.")
 seed_option = click.option("--seed", type=int, default=None, help="Seed for all sampling.")
