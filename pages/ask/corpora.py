@@ -95,14 +95,14 @@ def draw_report(run: Run[IngestReport]) -> None:
 
 
 def draw_skipped(skipped: Sequence[tuple[str, str]]) -> None:
-    """Files that were left out, with the reason: a few as they are, many in a fold."""
+    """Files and records that were left out, with the reason: a few as they are, many in a fold."""
     if len(skipped) <= FEW_SKIPPED:
         for name, reason in skipped:
             st.warning(plain(reason if reason.startswith(name) else f"{name}: {reason}"))
         return
-    st.warning(f"{counted(len(skipped), 'file')} left out.")
+    st.warning(f"{len(skipped)} files or records were left out.")
     rows = [(cell(name), cell(reason)) for name, reason in skipped]
-    with st.expander("Which files, and why"):
+    with st.expander("Which ones, and why"):
         st.dataframe(pd.DataFrame(rows, columns=["File", "Reason"]), hide_index=True)
 
 

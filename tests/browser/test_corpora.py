@@ -48,9 +48,9 @@ def test_many_files_left_out_of_an_archive_are_named_in_a_fold(app, page, look):
         {"name": "guide.zip", "mimeType": "application/zip", "buffer": archive.getvalue()}
     )
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_text("5 files left out.")).to_be_visible()
-    page.get_by_text("Which files, and why").click()
-    fold = page.get_by_test_id("stExpander").filter(has_text="Which files, and why")
+    expect(page.get_by_text("5 files or records were left out.")).to_be_visible()
+    page.get_by_text("Which ones, and why").click()
+    fold = page.get_by_test_id("stExpander").filter(has_text="Which ones, and why")
     expect(fold.get_by_test_id("stDataFrame")).to_be_visible()
     look(page, "corpora_left_out")
 
