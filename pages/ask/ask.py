@@ -185,7 +185,7 @@ if run is not None and not run.ended:
 elif case is not None:
     st.divider()
     if case.corpus:  # the form above may have another one chosen
-        note(f"Asked of the corpus “{case.corpus}”")
+        note(f"{'Audited with' if case.origin == 'imported' else 'Asked of'} the corpus “{case.corpus}”")
     verdict = case_head(case)
     if doubt := doubted(case, chosen_settings().retrieval):
         not_in_documents(case, doubt)

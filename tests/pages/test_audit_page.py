@@ -280,8 +280,12 @@ def test_a_weak_match_says_its_best_score_and_can_be_marked_as_not_in_the_docume
 def test_a_case_says_of_which_corpus_it_was_asked(app):
     app.run()
     next(box for box in app.selectbox if box.label == "Corpus").set_value("bank-investigation").run()
-    told = f"Asked of the corpus “{store().load(FIRST_CASE).corpus}”"
-    assert any(told in element.proto.body for element in app.get("html"))
+    case = store().load(FIRST_CASE)
+    assert f"Asked of the corpus “{case.corpus}”" in html(app)
+    store().save(replace(case, id="audited", origin="imported"))
+    app.query_params["case"] = "audited"
+    app.run()
+    assert f"Audited with the corpus “{case.corpus}”" in html(app)
 
 
 def test_what_the_reader_held_back_is_there_to_read(app):
