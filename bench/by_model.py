@@ -154,6 +154,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None, help="a file for the model's facts")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
+    if asked.out:
+        asked.out.unlink(missing_ok=True)
     model = load_writer(asked.model, asked.dtype, "cpu")
     split_by = splitting(asked.data, model, asked.n, asked.out)
     edited = editing(asked.data, model, asked.edits) if asked.edits else []

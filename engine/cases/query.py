@@ -73,11 +73,11 @@ FILTERS = {
 def _is_time(text: str) -> bool:
     """Whether a text is a day or a time as the library writes it: they are compared as text.
 
-    >>> [_is_time(text) for text in ("2026-11-20", "2026-11-20T08:00", "20261120", "2026-13-45")]
+    >>> [_is_time(text) for text in ("2026-11-20", "2026-11-20T08:00", "2026-11-20 08:00", "2026-13-45")]
     [True, True, False, False]
     """
     try:
-        return datetime.fromisoformat(text).isoformat().startswith(text[:10])
+        return datetime.fromisoformat(text).isoformat().startswith(text[:11])
     except ValueError:
         return False
 

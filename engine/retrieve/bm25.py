@@ -294,7 +294,9 @@ def unknown_words(question: str, folder: Path, snapshot: Snapshot) -> tuple[tupl
     index = index_of(folder, snapshot)
     asked = dict.fromkeys(question[start:end] for start, end in word_spans(question))
     unknown = [w for w in asked if content_words(w) and max(w) < _NO_SPACES and not index.has(w)]
-    unknown = [w for w in unknown if w not in plain_words(question)]
+    if unknown:
+        plain = plain_words(question)
+        unknown = [word for word in unknown if word not in plain]
     return tuple((word, _nearest(word, index, snapshot)) for word in unknown[:_MOST_UNKNOWN])
 
 

@@ -63,5 +63,6 @@ def test_words_of_time_compare_dates_and_a_day_after_or_before_is_left_to_the_ve
 
 
 def test_a_number_torn_by_blanks_is_in_the_evidence():
-    evidence = "Around 56, 000 dogs ate 1. 3 kg in 19, 90."
-    assert missing("Around 56,000 dogs ate 1.3 kg in 1990", evidence) == ("1990",)
+    evidence = "Around 56, 000 dogs ate 1. 3 million bones in 19, 90. 5 kg were left in chapter 7. 4 dogs slept."
+    fact = "Around 56,000 dogs ate 1.3 million bones in 1990 and left 7.4 kg"
+    assert missing(fact, evidence) == ("1990", "7.4")
