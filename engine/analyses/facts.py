@@ -4,7 +4,6 @@ In the report a reviewer's verdict on a fact and the decision on an edit stand b
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -294,19 +293,12 @@ def tracked_runs(
     return tuple(run for run in (*runs, TextRun(answer[position:])) if run.text)
 
 
-_BECAUSE = re.compile(r"supportive, because (?P<why>.+?); else ", re.DOTALL)
-
-
 def after_edit(edit: Placed) -> str:
-    """The check of the edited fact in plain sentences; empty for a deletion, after which nothing is left to check.
-
-    A reason other than the verifier's is in the note of the ruling.
-    """
+    """The check of the edited fact in plain sentences; empty for a deletion, after which nothing is left to check."""
     ruling = edit.ruling
     if ruling is None:
         return "Not checked after the edit." if edit.new else ""
-    found = _BECAUSE.match(ruling.note)
-    reasons = [f"{one[:1].upper()}{one[1:]}." for one in found["why"].split("; ")] if found else []
+    reasons = [f"{one[:1].upper()}{one[1:]}." for one in filter(None, ruling.grounds.split("; "))]
     share = ruling.scores.get(ruling.verdict)
     sure = [] if share is None else [f"The verifier gives this a probability of {share:.2f}."]
     doubt = ["It is unsure: read the passage."] if ruling.unsure else []

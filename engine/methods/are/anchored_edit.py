@@ -96,8 +96,7 @@ def _ruling(judged: Judged, why: str, anchor: Anchor, verifier: Entailment) -> R
     ruling = replace(ruling, window=(ruling.window[0] + anchor.named, ruling.window[1] + anchor.named))
     if judged.verdict == "supportive" and judged.scores["supportive"] >= ENOUGH:
         return ruling
-    note = f"supportive, because {why}; else {ruling.note}"
-    return replace(ruling, verdict="supportive", note=note) if why else None
+    return ruling.because(why) if why else None
 
 
 def _edit(fact: str, text: str, made: Sequence[Replacement], ruling: Ruling, verifier: Entailment) -> Edit:

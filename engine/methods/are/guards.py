@@ -138,8 +138,8 @@ def word_for_word(ruling: Ruling, pair: Read) -> Ruling:
         found = near
     if found is None:
         return ruling
-    note = f"supportive, because the passage says it word for word; else {ruling.note}"
-    return Ruling(verdict="supportive", by=COPIED, note=note, window=found)
+    told = ruling.because("the passage says it word for word").note
+    return Ruling(verdict="supportive", by=COPIED, note=told, window=found)
 
 
 def speaks(fact: str, evidence: str, anchor: Anchor, settings: Verification) -> bool:

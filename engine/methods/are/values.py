@@ -5,7 +5,10 @@ Offsets are characters: of a placed edit into the answer, of a change into the f
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from engine.core.values import Value
 from engine.models.protocols import Entailment, Judged, Writer
@@ -122,6 +125,19 @@ class Ruling(Value, frozen=True):
             window=judged.window,
             unsure=max(judged.scores.values()) < UNSURE,
         )
+
+    def because(self, why: str) -> Ruling:
+        """The ruling as supportive on other grounds than its own; `grounds` reads them back."""
+        return replace(self, verdict="supportive", note=f"supportive, because {why}; else {self.note}")
+
+    @property
+    def grounds(self) -> str:
+        """Why it is supportive other than by the verifier; empty without a reason."""
+        found = _BECAUSE.match(self.note)
+        return found["why"] if found else ""
+
+
+_BECAUSE = re.compile(r"supportive, because (?P<why>.+?); else ", re.DOTALL)
 
 
 def note_of(judged: Judged, verifier: Any) -> str:

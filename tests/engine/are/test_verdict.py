@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from engine.methods.are.values import Ruling
 from engine.methods.are.verdict import ask_verdict, judge, parse_verdict
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
@@ -56,3 +57,10 @@ def test_an_entailment_models_ruling_says_who_and_that_it_was_not_measured():
     assert (ruling.verdict, ruling.unsure) == ("supportive", False)
     assert ruling.note == "supportive by word table, not measured"
     assert sum(ruling.scores.values()) == pytest.approx(1)
+
+
+def test_a_ruling_on_other_grounds_tells_them_and_what_the_verifier_says():
+    ruling = Ruling(verdict="irrelevant", by="embedded", note="irrelevant by embedded").because("two; reasons")
+    assert (ruling.verdict, ruling.grounds) == ("supportive", "two; reasons")
+    assert ruling.note == "supportive, because two; reasons; else irrelevant by embedded"
+    assert Ruling(verdict="supportive", by="embedded", note="supportive by embedded").grounds == ""
