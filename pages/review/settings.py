@@ -161,9 +161,9 @@ def added_list() -> None:
 
 
 def device() -> str:
-    """The device for models, without importing torch if nothing has loaded it yet."""
+    """The device for models, without importing torch if nothing has loaded it yet, or is about to in another thread."""
     torch = sys.modules.get("torch")
-    if torch is None:
+    if torch is None or getattr(torch.__spec__, "_initializing", False):
         return "chosen when the first model loads: CUDA or MPS if available, otherwise the CPU"
     return "CUDA" if torch.cuda.is_available() else "MPS" if torch.backends.mps.is_available() else "CPU"
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -70,3 +74,13 @@ def test_a_model_that_does_not_load_stays_on_the_list_with_the_reason(settings, 
     after_test(press(settings, "Add and test"))
     assert settings.error and "broken" in settings.error[0].value
     assert [model.name for model in added_models()[0]] == ["broken"]
+
+
+def test_a_torch_that_another_thread_still_imports_is_not_asked_for_its_devices(settings, monkeypatch):
+    half = ModuleType("torch")
+    half.__spec__ = ModuleSpec("torch", None)
+    half.__spec__._initializing = True
+    monkeypatch.setitem(sys.modules, "torch", half)
+    settings.run()
+    assert not settings.exception
+    assert "chosen when the first model loads" in " ".join(str(table.value) for table in settings.table)
