@@ -22,7 +22,7 @@ _NAME = re.compile(r"(?<![\w.])[A-Z][\w'’&-]*(?:\.(?=\w)[\w'’&-]+)*")
 _NO_NAMES = STOP_WORDS | NUMBER_WORDS.keys()
 _POSSESSIVE_END = re.compile(r"['’]s?$")
 # "56, 000" and "1. 3 million", as tokenised and scanned text has them
-_TORN = re.compile(r"(?<=\d)\s*(,(?=\s*\d{3}(?!\d))|\.(?=\s*\d+\s*(?:%|percent|[mbtr]+illion)))\s*(?=\d)")
+_TORN = re.compile(r"(?<=\d)\s*(,(?=\s*\d{3}(?!\d))|\.(?=\s*\d+\s*(?:%|percent|(?:m|b|tr)illion)))\s*(?=\d)")
 
 
 def is_content(word: str) -> bool:
