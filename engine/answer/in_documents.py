@@ -70,11 +70,11 @@ def probably_answered(case: Case) -> str:
 
 
 def unknown(case: Case) -> str:
-    """The words of the question that no document has, where it is in doubt that the documents answer it; else empty."""
-    if case.answerable is None or case.answerable >= EVEN:
+    """The mistyped words of the question; in doubt whether the documents answer it, all that none of them has."""
+    if case.answerable is None:
         return ""
     near = [f"No document has “{word}”; the nearest word is “{other}”." for word, other in case.unknown_words if other]
-    far = [f"“{word}”" for word, other in case.unknown_words if not other]
+    far = [f"“{word}”" for word, other in case.unknown_words if not other and case.answerable < EVEN]
     listed = " or ".join(filter(None, (", ".join(far[:-1]), *far[-1:])))
     return " ".join([*near, *([f"No document has {listed}."] if far else [])])
 

@@ -34,7 +34,7 @@ _HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False, "token_patter
 _K1, _B = 1.5, 0.75
 _ROUNDING = 1e-4  # of sums of what words add
 _LOOKED_UP = 4  # texts of a word that are added up in the time in which a text is looked up
-_CLOSE = 0.8  # share of letters in which the stems of a mistyped word and of the one meant agree
+_CLOSE = 0.8  # share of letters in which a mistyped word and the one meant agree, and their stems
 _MOST_UNKNOWN = 5  # words of a question that are looked for
 _MOST = "most.npy"  # the most that each word adds to a text
 _WORDS = "words.txt"  # what a word was when the index was made
@@ -308,4 +308,4 @@ def _nearest(word: str, index: Postings, snapshot: Snapshot) -> str:
     text = embedding_text(snapshot.passages[row])
     spoken = [text[start:end] for start, end in word_spans(text)]
     forms = [w.lower() for w in spoken if _tokens([w]) == [[stem]] and content_words(w)]
-    return next(iter(get_close_matches(word.lower(), forms, 1)), "")
+    return next(iter(get_close_matches(word.lower(), forms, 1, _CLOSE)), "")

@@ -73,7 +73,8 @@ def test_the_head_names_words_of_the_question_that_no_document_has():
     assert any(told in body for body in html)
     assert any("Not checked yet. The documents may not answer the question (probability 0.30)." in b for b in html)
     store().save(replace(case, answerable=0.9))
-    assert not any("No document has" in element.proto.body for element in page("review/cases", "typo").get("html"))
+    html = [element.proto.body for element in page("review/cases", "typo").get("html")]
+    assert any("the nearest word is “origin”." in body for body in html) and not any("Musk" in body for body in html)
 
 
 def test_the_link_of_use_and_support_opens_its_tab():
