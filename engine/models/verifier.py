@@ -47,18 +47,6 @@ Pairs = Sequence[tuple[str, str]]
 Classify = Callable[[Pairs], Floats]
 
 
-def in_batches(classify: Classify, pairs: Pairs, size: int, watch: Watch | None = None) -> Floats:
-    """Rows of three numbers for each pair, in order; longest pairs first, so that little padding is computed."""
-    result = np.zeros((len(pairs), 3), dtype=np.float32)
-    order = sorted(range(len(pairs)), key=lambda i: -len(pairs[i][0]) - len(pairs[i][1]))
-    for first in range(0, len(order), size):
-        if watch:
-            watch.step("verify", first, len(order))
-        rows = order[first : first + size]
-        result[rows] = classify([pairs[i] for i in rows])
-    return result
-
-
 class WindowedVerifier:
     """A classifier of (claim, window) pairs behind the `Entailment` protocol.
 
@@ -89,10 +77,25 @@ class WindowedVerifier:
         """For each pair, the class probabilities of its windows, shape (windows, 3), and their spans."""
         spans = [windows(evidence, self.words) for _, evidence in pairs]
         flat = [(c, e[a:b]) for (c, e), found in zip(pairs, spans, strict=True) for a, b in found]
-        probabilities = in_batches(self.classify, flat, self.batch_size, watch)
+        probabilities = self._in_batches(self.classify, flat, watch)
         ends = np.cumsum([len(found) for found in spans])
         parts = np.split(probabilities, ends[:-1]) if pairs else []
         return list(zip(parts, spans, strict=True))
+
+    def order(self, pair: tuple[str, str]) -> Any:
+        """The key by which pairs are sorted into batches: longest first, so that little padding is computed."""
+        return -sum(map(len, pair))
+
+    def _in_batches(self, classify: Classify, pairs: Pairs, watch: Watch | None = None) -> Floats:
+        """Rows of three numbers for each pair, in order."""
+        result = np.zeros((len(pairs), 3), dtype=np.float32)
+        order = sorted(range(len(pairs)), key=lambda i: self.order(pairs[i]))
+        for first in range(0, len(order), self.batch_size):
+            if watch:
+                watch.step("verify", first, len(order))
+            rows = order[first : first + self.batch_size]
+            result[rows] = classify([pairs[i] for i in rows])
+        return result
 
 
 # From the hub. Label order is read from `config.id2label`, never assumed; TRUE reads "premise: ... hypothesis: ..." and
@@ -237,7 +240,7 @@ class TrainedVerifier(WindowedVerifier, ABC):
 
     def logits(self, pairs: Pairs) -> Floats:
         """The model's logits for pairs whose evidence is one window, shape (pairs, 3)."""
-        return in_batches(self._forward, pairs, self.batch_size)
+        return self._in_batches(self._forward, pairs)
 
     def _read(self, pairs: Pairs) -> Floats:
         return self.calibration.probabilities(self._forward(pairs))

@@ -56,6 +56,17 @@ def test_a_pair_has_the_same_shares_alone_and_among_longer_ones(verifier):
     np.testing.assert_allclose(together, alone, atol=5e-5)
 
 
+def test_evidence_that_several_claims_share_is_read_once(model, verifier, monkeypatch):
+    evidence = "Hanna Lind built the bridge in 1874, after the flood had taken the old one away."
+    pairs = [("The bridge was built in 1874.", evidence), PAIRS[1], ("A flood came.", evidence), PAIRS[2]]
+    read, whole = [], model.module.model.forward
+    monkeypatch.setattr(model.module.model, "forward", lambda **given: read.append(given) or whole(**given))
+    found = np.exp(verifier.logits(pairs))
+    tokens = [given["input_ids"].numel() for given in read]
+    np.testing.assert_allclose(found, [asked_alone(model, *pair) for pair in pairs], atol=5e-5)
+    assert len(tokens) == 4 and tokens[0] > len(model.tokenizer(evidence)["input_ids"])
+
+
 def test_log_shares_by_hand():
     shares = np.exp(log_shares(np.log(np.array([[1.0, 2.0, 1.0], [30.0, 10.0, 60.0]], np.float32)) + 7))
     np.testing.assert_allclose(shares, [[0.25, 0.5, 0.25], [0.3, 0.1, 0.6]], atol=1e-5)
