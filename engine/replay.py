@@ -218,7 +218,7 @@ def stripped(case: Case) -> Case:
     model wrote.
     """
     kinds = [find(analysis.kind) for analysis in case.analyses]
-    if case.stamp.model == READER and all(kind and not kind.scores_answer for kind in kinds):
+    if _by_reader(case) and all(kind and not kind.scores_answer for kind in kinds):
         answer = Answer(text="")
     else:
         tokens = tuple(replace(token, logprob=None) for token in case.answer.tokens)
@@ -231,6 +231,11 @@ def stripped(case: Case) -> Case:
         analyses=tuple(replace(analysis, result=_given(analysis)) for analysis in case.analyses),
         steps=(),
     )
+
+
+def _by_reader(case: Case) -> bool:
+    """Whether the quoting reader wrote the answer here; an imported one may name a model of the same name."""
+    return case.origin != "imported" and case.stamp.model == READER
 
 
 def _given(analysis: Analysis) -> Json:
@@ -254,7 +259,7 @@ def recompute(case: Case, tools: Loaders) -> Outcomes:
         outcomes["hits"] = _tried(hits_again, case, tools)
     if case.chunk_sets:
         outcomes["chunk_sets"] = _tried(sets_again, case, tools)
-    outcomes["answer"] = _tried(answer_again if case.stamp.model == READER else scored_again, case, tools)
+    outcomes["answer"] = _tried(answer_again if _by_reader(case) else scored_again, case, tools)
     for analysis in case.analyses:
         outcomes[f"analyses[{analysis.id}]"] = _tried(_analysis, case, analysis, tools)
     return outcomes
@@ -288,7 +293,7 @@ def compared(case: Case, outcomes: Outcomes) -> Replay:
         "hits": plain([_hit(rank, hit) for rank, hit in enumerate(case.hits)]),
         "chunk_sets": plain([{"score": chunk_set.score} for chunk_set in case.chunk_sets]),
         "answer": stored_answer(case.answer)
-        if case.stamp.model == READER
+        if _by_reader(case)
         else plain({"text": case.answer.text, "logprobs": logprobs}),
         **{f"analyses[{a.id}]": _stored(a) for a in case.analyses},
     }

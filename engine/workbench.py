@@ -44,9 +44,8 @@ from engine.methods.support import Scored, SentenceSupport, answer_support
 from engine.models.choices import READER
 from engine.models.cluster import RayEmbedder
 from engine.models.defaults import AUTO, resolve_writer
-from engine.models.embedder import DEFAULT, full_name, load_embedder
+from engine.models.embedder import DEFAULT, full_name
 from engine.models.protocols import Embedder, Reranker, require
-from engine.models.registry import load_writer
 from engine.retrieve import bm25
 
 METHODS = ("reranked", "vanilla", "attr-rag")
@@ -80,7 +79,7 @@ class Workbench:
 
     def collection(self, name: str) -> Collection:
         """Open a collection; raise `CorpusNotFound`, `CorpusMismatch` where the settings name another embedder."""
-        return Collection.open(name).embedded_by(self.settings.retrieval.embedder)
+        return self.tools.collection(name).embedded_by(self.settings.retrieval.embedder)
 
     def ingest(
         self,
@@ -98,7 +97,7 @@ class Workbench:
         known = name in {corpus.name for corpus in list_corpora()}
         chunking = None if known and self.settings.chunking == Chunking() else self.settings.chunking
         wanted = self.settings.retrieval.embedder
-        embedder = load_embedder(full_name(wanted)) if wanted and not known else None
+        embedder = self.tools.embedder(full_name(wanted)) if wanted and not known else None
         collection = Collection.create(name, embedder, chunking).embedded_by(wanted)
         if ray_workers:
             with closing(RayEmbedder(collection.embedder, ray_workers)) as spread:
@@ -145,7 +144,7 @@ class Workbench:
         model = resolve_writer(model)
         if model == READER:
             return quoting(self.embedder, self.settings.reader)
-        writer = load_writer(model)
+        writer = self.tools.writer(model)
         require(writer, "generate")
         return prompting(writer, self.settings.prompting, self.settings.decoding, numbered)
 
@@ -294,7 +293,7 @@ class Workbench:
     def _own_drops(self, case: Case, watch: Watch) -> Score | None:
         """How to score Attr-RAG's sets under the model that writes; None where it has no probabilities."""
         name = case.stamp.model
-        if name in (AUTO, READER) or not load_writer(name).can.score:
+        if name in (AUTO, READER) or not self.tools.writer(name).can.score:
             return None
         scorer = self.tools.scorer(name)
         return scored_by(scorer, scorer.name, self.settings.prompting, watch=watch)

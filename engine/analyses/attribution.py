@@ -125,7 +125,7 @@ def _facts(attribution: Attribution) -> tuple[tuple[str, str], ...]:
     return (
         ("Method", attribution.method),
         ("Scored by", attribution.model),
-        ("Unit", f"{unit}; positive = the source makes the answer more likely"),
+        ("Unit", f"{unit}; positive = the source makes the answer more likely" if unit == "nats" else unit),
         ("Numerical floor", _floor(attribution.numerical_floor, unit)),
         ("Placebo floor", _floor(attribution.placebo_floor, unit)),
         ("Cost", cost),

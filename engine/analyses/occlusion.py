@@ -163,7 +163,8 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
 
 def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
     """The answer written again without each passage (docs/methods/occlusion-by-regeneration.md)."""
-    model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
+    model, settings = context.tools.scorer(options.model), context.settings
+    unrelated = placebos_of(case, context)[:PLACEBOS]
     write = prompting(model, settings.prompting, settings.decoding, case.passages)
     extra = {
         "placebos": [passage.id for passage in unrelated],

@@ -350,16 +350,19 @@ def methods_run(case: Case, model: str) -> dict[str, Attribution]:
     """
     found: dict[str, Attribution] = {}
     names = {method.name for method in registry.methods()}
+    every = tuple((number,) for number in range(1, len(case.passages) + 1))
     for analysis in case.analyses:
         if analysis.kind == TOKEN_MAP:
-            whole = TokenMap.from_dict(analysis.result)
-            found[whole.method] = whole.by_passage()
+            one = TokenMap.from_dict(analysis.result).by_passage()
         elif analysis.kind in names:
-            one = found[analysis.kind] = Attribution.from_dict(analysis.result)
+            one = Attribution.from_dict(analysis.result)
+        else:
+            continue
+        if (one.model, one.sources) == (model, every):
+            found[one.method] = one
             if one.details.alone:
                 found[ALONE] = replace(one, method=ALONE, scores=one.details.alone, per_token=(), details=Details())
-    every = tuple((number,) for number in range(1, len(case.passages) + 1))
-    return {name: one for name, one in found.items() if (one.model, one.sources) == (model, every)}
+    return found
 
 
 Row = tuple[tuple[float, ...], ...]

@@ -144,7 +144,8 @@ def finding(
         return
     aligned = steps.run("align", lambda: consecutive_alignment(hits, retrieval.align_gap), _count("chunk sets"))
     sets = steps.run("re-rank", lambda: rerank(question, aligned, reranker), _count("chunk sets"))
-    yield Context(hits, sets, tuple(passage for chunk_set in sets[: retrieval.keep] for passage in chunk_set.passages))
+    kept = (passage for chunk_set in sets[: retrieval.keep] for passage in without_overlap(chunk_set.passages))
+    yield Context(hits, sets, tuple(kept))
 
 
 find_context = whole(finding)

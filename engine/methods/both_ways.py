@@ -51,7 +51,8 @@ def both_ways(
     gains = token_gains(full - without, alone[1:] - alone[0])
     as_drops: Rows = changed(rows, without=rows.full - gains)  # so that the drop without a passage is its gain
     found = attribution_of(model.name, METHOD, asked, as_drops)
-    return replace(found, unit=UNIT, forwards=count.rows, seconds=time.perf_counter() - start)
+    told = replace(found.details, with_markers=(), alone=())  # these are in nats
+    return replace(found, unit=UNIT, details=told, forwards=count.rows, seconds=time.perf_counter() - start)
 
 
 def token_gains(left_out: Floats, alone: Floats) -> Floats:

@@ -81,7 +81,10 @@ Chosen = tuple[frozenset[int], Floats, str]
 
 @dataclass(frozen=True)
 class _Search:
-    """The search for the passages that matter most; `budget` rows of the model in all, the exact ones included."""
+    """The search for the passages that matter most.
+
+    It takes `budget` rows of the model in all, the exact ones included; blocks take more where one block fills it.
+    """
 
     model: LanguageModel
     prompt: Prompt

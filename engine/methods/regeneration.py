@@ -165,7 +165,7 @@ def attribution_of(result: Regeneration, model: str) -> Attribution:
         sources=tuple((number,) for number in range(1, len(rows) + 1)),
         scores=(tuple(sum(row) / len(row) for row in rows),),
         per_token=(),
-        numerical_floor=max(result.floors.values(), default=None),
+        placebo_floor=sum(result.floors.values()) / len(result.floors) if result.floors else None,
         forwards=result.written,
         notes=(f"Compared with the answer written here: {result.full.text}", *result.notes),
         details=Details(alphas=result.alphas, floors=result.floors),

@@ -77,8 +77,8 @@ def s3(words: Sequence[Word]) -> float | None:
 
 def overlap_history(cases: Iterable[Case], model: str) -> tuple[float, ...]:
     """S3 of the answers that this model wrote: the distribution behind D's threshold."""
-    own = (case for case in cases if case.stamp.model == model and case.answer.finished and case.answer.text)
-    found = (s3(overlap_words(case.answer.text, case.passages)) for case in own)
+    own = (case for case in cases if case.stamp.model == model and not case.answer.refused)
+    found = (s3(overlap_words(one.answer.text, one.passages)) for one in own if one.answer.finished and one.answer.text)
     return tuple(value for value in found if value is not None)
 
 

@@ -17,7 +17,7 @@ from engine.core.values import Value
 from engine.models.protocols import Floats, Judged, VerdictClass
 
 CLASSES: tuple[VerdictClass, ...] = get_args(VerdictClass)
-UNSURE = 0.6  # a top probability under it is shown as "unsure"
+UNSURE = 0.6  # a verdict with a lower probability is shown as "unsure"
 WINDOW_WORDS = 80
 _LONG_SENTENCE = 110  # words over which a sentence is cut: about what the network reads
 
@@ -110,7 +110,7 @@ def verdict_note(judged: Judged, name: str, precisions: Sequence[Precision] = ()
     known = [p for p in precisions if p.verdict == judged.verdict]
     called = judged.verdict.replace("_", " ")
     right = f"{_measured(known)} of its {called} verdicts are right" if known else "not measured"
-    unsure = "; unsure" if max(judged.scores.values()) < UNSURE else ""
+    unsure = "; unsure" if judged.scores[judged.verdict] < UNSURE else ""
     return f"{called} by {name}, {right}{unsure}"
 
 

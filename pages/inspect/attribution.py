@@ -22,6 +22,7 @@ from components.removal import removal_view
 from components.settings_panel import chosen_settings, settings_panel
 from components.token_map import flags_view, map_agreement, map_check, token_map
 from components.used_supports import used_supports_view
+from engine.analyses.attribution import Spans
 from engine.analyses.faithfulness import FaithfulnessReport, RankingCheck, Rankings, rows_ahead
 from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
 from engine.analyses.registry import runnable
@@ -146,7 +147,9 @@ def faithfulness_tab(case: Case, model: str) -> None:
     run = methods_run(case, model)
     agreement_view(run, case, key=f"agreement_{case.id}")
     further = {
-        name: kind for name, kind in runnable().items() if kind.options is ByModel and name not in (*run, *TABBED)
+        name: kind
+        for name, kind in runnable().items()
+        if kind.options in (ByModel, Spans) and name not in (*run, *TABBED)
     }
     chosen = st.selectbox("Another method", further, format_func=lambda n: further[n].title, key=f"further_{case.id}")
     if chosen is not None:

@@ -24,7 +24,7 @@ from engine.answer.write import Written
 from engine.cases.review import MarkDraft
 from engine.core.settings import Settings
 from engine.core.text import about
-from engine.core.values import Answer, Attribution, AuditRecord, Case, Stamp
+from engine.core.values import Analysis, Answer, Attribution, AuditRecord, Case, Stamp
 from engine.methods.attr_rag import scored_by, with_drops
 from engine.methods.faithfulness import agreement
 from engine.methods.subject import banner
@@ -139,6 +139,9 @@ def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
     run = methods_run(case, model)
     assert set(run) == {"occlusion", ALONE, "input x gradient", "value-weighted attention"}
     assert methods_run(case, "another") == {}
+    again = next(a for a in case.analyses if a.kind == "occlusion")
+    other = Analysis.from_dict({**again.to_dict(), "id": "x", "result": {**again.stored(), "model": "another"}})
+    assert methods_run(replace(case, analyses=(*case.analyses, other)), model) == run, "a later run by another model"
     drawn = agreement_table(run, (0, len(ANSWER)))
     assert sum(cell.text.startswith("ρ") for row in drawn.rows for cell in row) == 6
     assert np.array(run[ALONE].scores) == pytest.approx(np.array(stored(case, "occlusion")["details"]["alone"]))

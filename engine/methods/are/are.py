@@ -72,7 +72,9 @@ def checking(task: Task, watch: Watch | None = None) -> Iterator[AreRecord]:
             break
     watch.step("edits into clauses")
     checked = found.text or task.answer
-    edits = hold_clauses(found, records, proposals(checked, found, records), task.reader, watch)
+    edits = proposals(checked, found, records)
+    if task.tools.measured:  # a language model that judges alone is not overruled
+        edits = hold_clauses(found, records, edits, task.reader, watch)
     edits = [*edits, *offered(checked, found, records, len(edits) + 1)]
     text = revised(checked, edits)
     watch.step("report")

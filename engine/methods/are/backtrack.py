@@ -80,7 +80,8 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
                 evidence=evidence,
                 ruling=edit.ruling,
             )
-            if not any((p.start, p.end, p.new, p.status) == (start, end, new, placed.status) for p in result):
+            known = ((p.start, p.end, p.old, p.new, p.status) for p in result)
+            if (start, end, old, new, placed.status) not in known:
                 result.append(placed)
     ordered = sorted(_without_overlaps(result), key=lambda e: (e.start, e.end))
     return [replace(edit, id=str(number)) for number, edit in enumerate(ordered, start=1)]
@@ -116,7 +117,7 @@ def clause_evidence(records: Sequence[FactRecord], clause: int) -> tuple[Evidenc
 
 
 def revised(answer: str, edits: Sequence[Placed], accepted: Collection[str] | None = None) -> str:
-    """The answer with the accepted edits (None: all placed ones); a deleted span takes the blank before it along.
+    """The answer with the accepted edits (None: all placed ones); a deleted span takes a blank next to it along.
 
     An accepted suggestion is put in where it names its place exactly and no other edit has changed it.
     """
@@ -125,11 +126,13 @@ def revised(answer: str, edits: Sequence[Placed], accepted: Collection[str] | No
     for edit in sorted(wanted, key=lambda e: (e.start, e.end), reverse=True):
         if not exact(edit, answer) or edit.end > changed:
             continue
-        start = changed = edit.start
-        follows = answer[edit.end : edit.end + 1]
+        start, end = edit.start, edit.end
+        changed, follows = start, answer[end : end + 1]
         if not edit.new and start and answer[start - 1] == " " and follows in ("", " ", ".", ","):
             start -= 1
-        answer = answer[:start] + edit.new + answer[edit.end :]
+        elif not edit.new and not start and follows == " ":
+            end += 1
+        answer = answer[:start] + edit.new + answer[end:]
     return answer
 
 

@@ -164,7 +164,7 @@ def _result(
         clauses = [plain(clause.text) for clause in split.clauses]
         matrix = entailment_matrix(list(unique), clauses, verifier, known, run.watch)
         recall, precision = attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED)
-        return measured(recall, precision, run.answer, text, verifier.name, len(run.found.clauses))
+        return measured(recall, precision, run.answer, text, verifier.name, len(split.clauses))
 
     return Baseline(
         name=run.name,

@@ -31,6 +31,8 @@ _WORDS = re.compile(r"\s+|\w+(?:[-'’.,]\w+)*|[^\w\s]")
 
 _AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
+_JOINED = {"can't": "can", "cannot": "can", "won't": "will", "shan't": "shall"}  # more than "n't" has to go
+_DENYING = re.compile(r"\b(?:can['’]t|cannot|won['’]t|shan['’]t)\b", re.IGNORECASE)
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
 
 # Where a claim and its evidence differ, as replacements of the same kind: the candidates of a smallest edit. Numbers
@@ -53,9 +55,9 @@ class Replacement:
 def apply(text: str, change: Replacement) -> str:
     """The text with the change; a deletion also removes the adjacent blank."""
     before, after = text[: change.start], text[change.end :]
-    if not change.new and (not before or before[-1] == " ") and after[:1] in (" ", ""):
+    if not change.new and (not before or before[-1] == " ") and after[:1] == " ":
         after = after[1:]
-    return before + change.new + after
+    return before + change.new + after if change.new or after else before.rstrip(" ")
 
 
 def replacements(claim: str, evidence: str) -> list[Replacement]:
@@ -165,9 +167,11 @@ def _opposites(claim: str, evidence: str) -> Iterator[Replacement]:
 
 def _negation(claim: str, evidence: str) -> Iterator[Replacement]:
     """A negation taken out, or put behind the first auxiliary verb."""
-    denied = _NOT.search(evidence) is not None
-    if found := _NOT.search(claim):
-        yield Replacement(found.start(), found.end(), "", "negation", 0.3 if denied else 0.7)
+    denied = any(pattern.search(evidence) for pattern in (_NOT, _DENYING))
+    if found := _DENYING.search(claim) or _NOT.search(claim):
+        plain = _JOINED.get(found.group().lower().replace("’", "'"), "")
+        new = plain.capitalize() if found.group()[0].isupper() else plain
+        yield Replacement(found.start(), found.end(), new, "negation", 0.3 if denied else 0.7)
     elif match := _AUXILIARY.search(claim):
         yield Replacement(match.end(), match.end(), " not", "negation", 0.5 if denied else 0.1)
 

@@ -17,7 +17,7 @@ from typing import Literal
 from engine.core.text import STOP_WORDS
 from engine.models.alignment import NUMBER_WORDS, stem
 
-Comparison = Literal["", "<", ">", "<=", ">="]
+Comparison = Literal["", "<", ">", "<=", ">=", "~"]
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
@@ -36,29 +36,29 @@ _NUMBER = re.compile(r"(?<![\w.])(?<!\w-)\d[\d,]*(?:\.\d+)?(?=\b|%|st|nd|rd|th)(
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
+_MORE = "more|greater|higher|larger|older|longer"
+_LESS = "less|fewer|lower|smaller|younger|shorter"
 _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
-    (">=", r"at least|no less than|no fewer than|not less than|not under|not below|no earlier than|a minimum of|since"),
+    (">=", rf"at least|(?:no|not) (?:{_LESS}|earlier) than|not (?:under|below|before)|a minimum of|since"),
     ("<=", r"(?:no|not|never|cannot)(?: \w+){0,4} (?:past|beyond|longer than|later than)"),
-    ("<=", r"at most|no more than|not more than|not above|not over|not exceeding|up to|a maximum of|by|until"),
-    (
-        ">",
-        r"more than|greater than|higher than|larger than|older than|longer than|over|above|exceeding|upwards of|after",
-    ),
-    (
-        "<",
-        r"less than|fewer than|lower than|smaller than|younger than|shorter than|under|below|before|prior to|nearly|"
-        r"almost",
-    ),
+    ("<=", rf"at most|(?:no|not) (?:{_MORE}) than|not (?:above|over|exceeding|after)|up to|a maximum of|by|until"),
+    (">", rf"(?:{_MORE}) than|over|above|exceeding|upwards of|after"),
+    ("<", rf"(?:{_LESS}) than|under|below|before|prior to"),
+    ("~", r"nearly|almost"),
 )
 _HOLDS = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
-_IN_TIME = frozenset(("after", "before", "prior to", "by", "since", "until", "no earlier than"))
+_NEARLY = 0.8  # share of a number that "nearly" as much has at least
+_IN_TIME = frozenset(("after", "before", "prior to", "by", "since", "until", "not after", "not before")) | {
+    "no earlier than",
+    "not earlier than",
+}
 _TURNED = {
     "more than": "less than", "less than": "more than", "fewer than": "more than", "greater than": "less than",
     "higher than": "lower than", "lower than": "higher than", "larger than": "smaller than", "under": "over",
     "smaller than": "larger than", "over": "under", "above": "below", "below": "above", "at least": "at most",
     "at most": "at least", "after": "before", "before": "after", "prior to": "after", "older than": "younger than",
     "younger than": "older than", "longer than": "shorter than", "shorter than": "longer than", "since": "before",
-    "up to": "more than", "no more than": "more than", "no less than": "less than", "exceeding": "under",
+    "up to": "more than", "exceeding": "under",
     "nearly": "more than", "almost": "more than", "until": "after", "by": "after",
 }  # fmt: skip
 
@@ -144,7 +144,13 @@ def holds(mine: Quantity, other: Quantity) -> bool:
 
     >>> [holds(q, quantities("8,157 tests")[0]) for q in quantities("less than 8,000 or over 8,000")]
     [False, True]
+
+    A limit does not bear out one on the other side: "fewer than 10" may be more than 5, or not.
     """
+    if {mine.comparison[:1], other.comparison[:1]} == {"<", ">"}:
+        return False
+    if mine.comparison == "~":
+        return _NEARLY * mine.value <= other.value <= mine.value
     same = mine.comparison == other.comparison
     if not mine.comparison or (same and "=" in mine.comparison):  # two limits of one kind: they are the same limit
         return math.isclose(mine.value, other.value, rel_tol=1e-4)
@@ -152,10 +158,15 @@ def holds(mine: Quantity, other: Quantity) -> bool:
 
 
 def flipped(mine: Quantity, other: Quantity) -> str:
-    """The opposite comparison, in the same letter case; empty if reversing it would not help."""
-    said = mine.comparison_text
-    turned = _TURNED.get(said.lower(), "")
-    if not turned or (mine.value == other.value and mine.comparison in (">=", "<=")):
+    """The opposite comparison, in the same letter case; empty if reversing it would not help.
+
+    >>> flipped(quantities("no older than 18")[0], quantities("20")[0])
+    'older than'
+    """
+    said, denied = mine.comparison_text, re.sub("^(?:no|not) ", "", mine.comparison_text.lower())
+    turned = denied if denied in _TURNED and denied != said.lower() else _TURNED.get(said.lower(), "")
+    helps = other.value > mine.value if mine.comparison == "~" else True
+    if not turned or not helps or (mine.value == other.value and mine.comparison in (">=", "<=")):
         return ""
     return turned[0].upper() + turned[1:] if said[0].isupper() else turned
 

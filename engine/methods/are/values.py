@@ -99,7 +99,7 @@ class Ruling(Value, frozen=True):
     """A verdict of a verifier, with the words to show with it (`note`).
 
     `scores` are its class probabilities (an entailment model), `reasoning` its words (a language model); `window` is
-    the span of the evidence that decided. `unsure` is True where the highest probability is under 0.6. `lacking` are
+    the span of the evidence that decided. `unsure` is True where the verdict's probability is under 0.6. `lacking` are
     numbers and names of the fact that the evidence does not hold, where they turned the verdict. `lowered` is True
     where a guard, not the probability, made it unsure.
     """
@@ -123,7 +123,7 @@ class Ruling(Value, frozen=True):
             note=note_of(judged, verifier),
             scores={name: round(float(score), 4) for name, score in judged.scores.items()},
             window=judged.window,
-            unsure=max(judged.scores.values()) < UNSURE,
+            unsure=judged.scores[judged.verdict] < UNSURE,
         )
 
     def because(self, why: str) -> Ruling:

@@ -263,6 +263,20 @@ def test_both_verifiers_side_by_side():
     assert (check.ruling.by, check.second.by, check.second.verdict) == ("word table", "lm", "supportive")
 
 
+def test_a_clause_verdict_of_the_verifier_undoes_no_edit_of_a_language_model_that_judges_alone():
+    class Against(WordVerifier):
+        def _verdict(self, claim, evidence):
+            return "editing_required" if "1991" in claim else "irrelevant"
+
+    def said(prompt):
+        if prompt.startswith("You correct"):
+            return "It has 1991, not 1990.\nAnn won in 1991."
+        return "agrees" if "Fact: Ann won in 1991" in prompt else "disagrees"
+
+    alone = Tools(Against(), judge=ScriptedWriter(said, name="lm"), editor=ScriptedWriter(said, name="lm"))
+    assert run("Ann won in 1990.", ("Ann won in 1991.",), tools=alone).revised == "Ann won in 1991."
+
+
 def test_cancel_gives_back_what_was_finished():
     record = before_the_stop(checking(task(), stop_at(0, "edits into clauses")))[-1]
     assert [r.outcome for r in record.facts] == ["edited", "supported", "unsettled"]

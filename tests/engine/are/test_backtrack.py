@@ -7,7 +7,7 @@ from engine.core.progress import Watch
 from engine.methods.are.backtrack import hold_clauses, place, proposals, revised
 from engine.methods.are.decompose import decompose
 from engine.methods.are.edit import changes
-from engine.methods.are.values import Check, Edit, Evidence, FactRecord, Iteration, Ruling
+from engine.methods.are.values import Check, Edit, Evidence, FactRecord, Iteration, Placed, Ruling
 from tests.engine.are.scripted import WordVerifier
 
 EVIDENCE = Evidence(text="what the passage says", source="case", number=1)
@@ -98,6 +98,20 @@ def test_other_clauses_keep_their_bytes(parts, old, new):
     clause = found.clauses[records[target].clause]
     assert text.startswith(answer[: clause.start])
     assert text.endswith(answer[clause.end :])
+
+
+def test_equal_suggestions_for_different_words_are_both_kept():
+    answer = "Ann Lee won. She lost in 1990. She won in 1991."
+    found, records = edited(answer, None, "Bob Ray lost in 1990", "Bob Ray won in 1991")
+    assert len(proposals(answer, found, records)) == 2
+
+
+def test_a_deleted_first_sentence_takes_the_blank_behind_it_along():
+    answer = "So it rained. It snowed."
+    gone = Placed(
+        id="1", clause=0, fact=0, start=0, end=13, old=answer[:13], new="", status="placed", why="", evidence=EVIDENCE
+    )
+    assert revised(answer, [gone]) == "It snowed."
 
 
 def test_a_place_is_refused_where_the_answer_says_something_else():

@@ -27,15 +27,36 @@ def test_a_comparison_that_the_number_contradicts_is_turned_round():
 @pytest.mark.parametrize(
     ("claim", "evidence", "right"),
     [("over 5", "6", True), ("over 5", "5", False), ("at least 5", "5", True), ("5 million", "5,000,000", True),
-     ("under 5", "4.9", True), ("before 1990", "1991", False), ("five", "5", True)],
+     ("under 5", "4.9", True), ("before 1990", "1991", False), ("five", "5", True), ("no higher than 5", "4", True),
+     ("not fewer than 5", "4", False), ("nearly 8,000", "7,900", True), ("nearly 8,000", "200", False),
+     ("more than 5", "fewer than 10", False), ("more than 5", "more than 10", True)],
 )  # fmt: skip
 def test_whether_a_number_bears_a_comparison_out(claim, evidence, right):
     assert holds(quantities(claim)[0], quantities(evidence)[0]) is right
 
 
+@pytest.mark.parametrize(
+    ("claim", "evidence", "edited"),
+    [
+        ("The bank won't refund the fee.", "The bank will refund the fee.", "The bank will refund the fee."),
+        ("Staff can’t claim it.", "Staff can claim it.", "Staff can claim it."),
+        ("Staff cannot claim it.", "Staff can claim it.", "Staff can claim it."),
+        ("It didn't rain.", "It did rain.", "It did rain."),
+        ("The fee is no higher than 50 euros.", "The fee is 60 euros.", "The fee is higher than 50 euros."),
+    ],
+)
+def test_a_denial_is_taken_out_whole(claim, evidence, edited):
+    assert edited in [apply(claim, change) for change in replacements(claim, evidence)]
+
+
+def test_a_true_limit_gets_no_replacement():
+    claim = "The annual fee of the card is no higher than 50 euros."
+    assert not [c for c in replacements(claim, "The annual fee of the card is 40 euros.") if c.kind != "negation"]
+
+
 def test_a_replacement_is_put_in_and_a_deletion_takes_a_blank_along():
     assert apply("a b a", Replacement(0, 1, "xx")) == "xx b a"
-    assert [apply("a b a", Replacement(start, start + 1, "")) for start in (0, 2, 4)] == ["b a", "a a", "a b "]
+    assert [apply("a b a", Replacement(start, start + 1, "")) for start in (0, 2, 4)] == ["b a", "a a", "a b"]
 
 
 def test_a_language_models_edit_says_what_is_wrong_and_is_read_only_in_the_asked_form():

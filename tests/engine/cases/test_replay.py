@@ -16,15 +16,16 @@ from engine.core.errors import Cancelled, ModelNotFound
 from engine.core.files import package_versions
 from engine.core.progress import Watch
 from engine.core.settings import Occlusion, Reader, Retrieval, Settings
-from engine.core.values import Analysis, Case, Document, Stamp, inputs_hash
+from engine.core.values import Analysis, AuditRecord, Case, Document, Stamp, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.attr_rag import attr_rag, scored_by
 from engine.methods.regeneration import answering
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.replay import IMPORTED, Number, Replay, compare, replay, stripped
+from engine.replay import IMPORTED, Number, Replay, compare, recompute, replay, stripped
 from engine.retrieve.search import rerank, search
+from engine.workbench import Workbench
 from tests.analysing import analysed, replay_here
 from tests.engine.cases.samples import full_case
 
@@ -197,6 +198,12 @@ def test_a_replay_holds_where_only_what_was_imported_cannot_be_compared():
         "1 of 3 values reproduced; 2 could not be compared (answer: the answer was imported, so it is not rewritten,"
         " hits: no corpus)."
     )
+
+
+def test_an_imported_answer_of_a_model_called_reader_is_not_the_quoting_readers(tmp_path, monkeypatch):
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path))
+    case = Workbench().audit(AuditRecord(question="Who?", answer="Ann.", passages=("Ann did.",), model="reader"))
+    assert recompute(stripped(case), Loaders())["answer"].why == IMPORTED
 
 
 def test_a_kind_without_replay_and_a_value_that_is_gone_are_named():

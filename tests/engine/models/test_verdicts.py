@@ -76,6 +76,11 @@ def test_scores_sum_to_one_and_window_order_does_not_matter(logits, random):
     assert (one.verdict, one.scores) == (other.verdict, pytest.approx(other.scores))
 
 
+def test_a_verdict_under_a_low_threshold_is_unsure_whatever_else_is_likely():
+    judged = combine(np.array([[0.31, 0.03, 0.66]]), [(0, 1)], Thresholds(0.3, 0.4))
+    assert judged.verdict == "supportive" and verdict_note(judged, "V").endswith("; unsure")
+
+
 def test_the_note_says_who_how_often_right_and_unsure():
     judged = Judged("editing_required", {"supportive": 0.2, "editing_required": 0.55, "irrelevant": 0.25})
     known = (

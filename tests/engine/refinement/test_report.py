@@ -99,6 +99,8 @@ def test_the_cases_own_answer_can_be_a():
 
 def test_the_history_is_of_the_models_own_finished_answers():
     cases = [case(), case(model="other"), case(text=""), case("Lind loved trains.")]
+    refusal = case("The passages do not say.")
+    cases.append(replace(refusal, answer=replace(refusal.answer, refused=True)))
     assert overlap_history(cases, "scripted") == pytest.approx((4 / 4, 1 / 3))
 
 

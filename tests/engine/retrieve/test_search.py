@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.answer.context import consecutive_alignment, merged_text
+from engine.answer.context import consecutive_alignment, find_context, merged_text
 from engine.core.errors import QuestionError
 from engine.core.settings import Chunking, Retrieval
 from engine.core.values import Document, Hit, Passage
@@ -162,3 +162,13 @@ def test_rerank_by_best_sentence() -> None:
     ranked = rerank_hits("iron rusts quickly", [hit(p, 1.0) for p in cut], reranker)
     assert ranked[0].passage == cut[1]
     assert ranked[0].score == ranked[0].parts["rerank"]
+
+
+def test_a_writers_passages_overlap_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+    words = [f"w{i:03d}" for i in range(20)]
+    (tmp_path / "words.txt").write_text(" ".join(words))
+    made = Collection.create("c", ScriptedEmbedder(), Chunking(method="words", words=6, overlap=3))
+    made.ingest([tmp_path / "words.txt"])
+    found = find_context("w003 w010", made, BestSentence(ScriptedEmbedder()), Retrieval(k=9, mode="bm25", keep=9))
+    assert sorted(word for passage in found.passages for word in passage.text.split()) == words
