@@ -95,8 +95,8 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         "Second pass trigger",
         list(GATES),
         format_func=GATES.get,
-        default="own",
-        key="refine_gate",
+        default=_last_gate(case),
+        key=f"refine_gate_{case.id}",
         required=True,
         help="Own rules: a condition writes a second pass only where its own rule fires. Always: each writes one.",
     )
@@ -140,6 +140,11 @@ def _first_scorer(case: Case) -> str:
     name = default_for("scores").model
     held = {report.refinement.scorer for report in reports_of(case).values()}
     return "" if name == Defaults().scores or held - {name} else name
+
+
+def _last_gate(case: Case) -> Gate:
+    """The gate of the case's last run: another one would set back what is written."""
+    return next((report.refinement.gate for report in reversed(reports_of(case).values())), "own")
 
 
 def _has_run_on_the_answer(case: Case, model: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -32,7 +32,6 @@ from engine.cases.blocks import (
 from engine.cases.review import Review
 from engine.cases.store import CaseStore
 from engine.core.files import EMBEDDED
-from engine.core.metrics import ENTAILED
 from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
 from engine.methods import registry
@@ -40,7 +39,7 @@ from engine.methods.refinement.assess import RefinementReport, assessed, refine_
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.gates import Labels, flags_trigger, gated, overlap_trigger
 from engine.methods.refinement.request import Request, own_tokens, read_by, scored_prompt
-from engine.methods.refinement.run import refine
+from engine.methods.refinement.run import refine, stands
 from engine.methods.refinement.values import Cost, Gate, Refinement, Trigger, Variant
 from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, overlap_history
 from engine.models.defaults import AUTO
@@ -85,11 +84,9 @@ def reports_of(case: Case) -> dict[str, RefinementReport]:
 LIBRARY = 500  # cases read at most, last changed first
 
 
-def history_of(cases: CaseStore, model: str, settings: Settings) -> tuple[float, ...]:
-    """S3 of the library's answers by a model; empty under the number of cases that a threshold needs."""
-    rows = [row.id for row in cases.rows(limit=LIBRARY) if row.model == model]
-    if len(rows) < settings.refinement.overlap_cases:
-        return ()
+def history_of(cases: CaseStore, model: str) -> tuple[float, ...]:
+    """S3 of the library's answers by a model."""
+    rows = (row.id for row in cases.rows(limit=LIBRARY) if row.model == model)
     return overlap_history((cases.load(case_id) for case_id in rows), model)
 
 
@@ -104,7 +101,7 @@ def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterato
         gate=options.gate,
         use_answer=options.use_answer,
         scorer=tools.scorer(options.scorer) if options.scorer not in ("", writer.name, options.model) else None,
-        history=history_of(cases, writer.name, settings) if cases else context.overlaps,
+        history=history_of(cases, writer.name) if cases else context.overlaps,
         read=read_by(writer.name, case, settings.retrieval, use_answer=options.use_answer),
     )
     grown = refine_case(
@@ -233,14 +230,15 @@ def _score(scores: Scores, first: Scores | None, field: str, more_is_better: boo
 
 
 def _costs(costs: Sequence[Cost]) -> list[tuple[str, ...]]:
-    def counts(values: Iterable[int | None]) -> Iterator[str]:
-        return ("unknown" if value is None else f"{value:,}" for value in values)
+    def passed(value: int | None, written: int) -> str:
+        """A count of what went through the model; former versions stored 0 for a writer that they could not count."""
+        return "unknown" if value is None or (written and not value) else f"{value:,}"
 
     return [
-        ("Forward passes, A and triggers included", *counts(cost.forwards for cost in costs)),
-        ("Backward passes", *counts(cost.backwards for cost in costs)),
-        ("Token positions through the model", *counts(cost.tokens for cost in costs)),
-        ("Tokens written", *counts(cost.written for cost in costs)),
+        ("Forward passes", *(passed(cost.forwards, cost.written) for cost in costs)),
+        ("Backward passes", *(f"{cost.backwards:,}" for cost in costs)),
+        ("Token positions through the model", *(passed(cost.tokens, cost.written) for cost in costs)),
+        ("Tokens written", *(f"{cost.written:,}" for cost in costs)),
         ("Seconds", *(f"{cost.seconds:.1f}" for cost in costs)),
     ]
 
@@ -265,36 +263,43 @@ def kept_facts(report: RefinementReport) -> list[Block]:
         return []
     names = [name for name in VARIANTS if name in kept]
     rows = [_fact_row(facts) for facts in zip(*(kept[name] for name in names), strict=True)]
-    caption = "Facts of A with the machine's verdict, and the probability that each answer still states them"
+    caption = (
+        "Facts of A with the machine's verdict, and the probability that each answer still states them."
+        " Unclear: the verifier does not find the fact in A itself."
+    )
     return [table(caption, ("Fact of A", *names), rows, numeric=range(1, len(names) + 1))]
 
 
 def _fact_row(kept: Sequence[FactKept]) -> tuple[Cell | str, ...]:
-    """A fact that the verifier does not find in A itself tells nothing about the other answers."""
-    stated = kept[0].kept > ENTAILED
-    said = (f"{('said' if k.kept > ENTAILED else 'gone') if stated else 'unclear'} {k.kept:.2f}" for k in kept)
+    said = (f"{one.state(kept[0])} {one.kept:.2f}" for one in kept)
     return Cell(kept[0].fact, note=in_words(kept[0].verdict)), *said
 
 
 def trigger_table(value: Refinement, labels: Labels, gate: Gate, settings: Settings) -> Table:
     """The rules that start a second pass, with the labels as they are now, and which have changed since."""
-    missing = value.gradient_missing or "The gradient rows have not been computed: run v2a, v2b or v2c."
-    rules = [("v2a, v2b, v2c", flags_trigger(value.gradient, missing, labels, settings), "v2c")]
-    if value.threshold is not None:
-        rules.insert(0, ("D · Passage-overlap heuristic", overlap_trigger(value.signals.s3, value.threshold), "D"))
+    rules = _rules(value, labels, gate, settings)
+    titles = {"D": "D · Passage-overlap heuristic", "v2c": "v2a, v2b, v2c"}
     rows = (
-        _trigger_row(title, gated(rule, gate, value.gradient, labels), value.variants.get(name))
-        for title, rule, name in rules
+        _trigger_row(title, rules[name], value.variants.get(name)) for name, title in titles.items() if name in rules
     )
     return table("", ("Condition", "Rule", "Now", "Why", "Figures"), rows)
+
+
+def _rules(value: Refinement, labels: Labels, gate: Gate, settings: Settings) -> dict[str, Trigger]:
+    """For each condition with a rule of its own, what the rule decides now."""
+    missing = value.gradient_missing or "The gradient rows have not been computed: run v2a, v2b or v2c."
+    flags = flags_trigger(value.gradient, missing, labels, settings)
+    overlap = overlap_trigger(value.signals.s3, value.threshold) if value.threshold is not None else None
+    own = {name: {"S3": overlap, "flags": flags}.get(method.rule) for name, method in VARIANTS.items()}
+    return {name: gated(rule, gate, value.gradient, labels) for name, rule in own.items() if rule is not None}
 
 
 def _trigger_row(title: str, trigger: Trigger, stored: Variant | None) -> tuple[str, ...]:
     now = "fires" if trigger.fired else "not available" if trigger.rule == "unavailable" else "does not fire"
     if stored is not None and stored.trigger is not None and stored.trigger.fired != trigger.fired:
-        now += " (changed since it was written: run the missing conditions)"
+        now += " (changed since the last run)"
     figures = ", ".join(f"{label} {figure:.3g}" for label, figure in trigger.figures.items())
-    return title, trigger.rule, now, trigger.sentence, figures
+    return title, trigger.rule if trigger.rule != "unavailable" else "–", now, trigger.sentence, figures
 
 
 def _prompts(value: Refinement, names: Sequence[str]) -> list[Block]:
@@ -425,22 +430,36 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
     return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
 
 
-def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
-    names = options.variants
+def conditions_ahead(case: Case, options: RefinementOptions, settings: Settings) -> tuple[list[str], list[str]]:
+    """The conditions that a run would write, and those that it would set back to A, as their rule fires no longer."""
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
-    there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()
-    missing = [n for n in {*names, "B"} if n not in there]
-    if not missing:
-        return "every chosen condition is written."
-    answers = len(missing) + ("E" in missing)
+    wanted = [name for name in VARIANTS if name in {*options.variants, "B"}]
+    if report is None:
+        return [name for name in wanted if name != "A" or not options.use_answer], []
+    value = report.refinement
+    held = {name: v for name, v in value.variants.items() if v.answer is not None}
+    rules = _rules(value, case.labels, options.gate, settings)
+    changed = [n for n in VARIANTS if n in held and n in rules and not stands(held[n], rules[n])]
+    ahead = [n for n in VARIANTS if (n in wanted and n not in held) or (n in changed and rules[n].fired)]
+    return ahead, [name for name in changed if not rules[name].fired]
+
+
+def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
+    report = reports_of(case).get(analysis_id(options.model, options.use_answer))
+    missing, ended = conditions_ahead(case, options, settings)
+    parts = [] if missing else ["every chosen condition is written"]
+    if missing:
+        answers = len(missing) + ("E" in missing)
+        parts.append(f"up to {answers} {'text' if answers == 1 else 'texts'} to write")
     gated = [n for n in missing if VARIANTS[n].rule in ("S3", "flags")] if options.gate == "own" else []
-    parts = [f"up to {answers} {'text' if answers == 1 else 'texts'} to write"]
     if gated:
         parts.append(f"{len(gated)} of them only if the trigger fires")
     if report is None:
         parts.append("2 scored rows for S2")
     if any(VARIANTS[n].rule == "flags" for n in missing) and not (report and report.refinement.gradient):
         parts.append(f"1 forward and {settings.gradient.first_tokens + 1} backward passes for the flags")
+    if ended:
+        parts.append(f"{', '.join(ended)} set back to A, because the trigger does not fire")
     return ", ".join(parts) + "."
 
 

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.answer.citations import blanked, content_token_mask
+from engine.answer.citations import blanked, content_token_mask, without_markers
 from engine.core.metrics import (
+    ENTAILED,
     Entails,
     alce_citation_precision,
     alce_citation_recall,
@@ -29,7 +30,7 @@ from engine.core.metrics import (
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Thresholds
 from engine.core.statistics import mean_or_none
-from engine.core.text import content_words, words
+from engine.core.text import content_words, sentences, words
 from engine.core.values import Answer, Case, Passage, Prompt, Value, sha256
 from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
 from engine.models.protocols import LanguageModel
@@ -203,9 +204,26 @@ class FactKept(Value, frozen=True):
     verdict: str
     kept: float
 
+    def state(self, in_a: FactKept) -> str:
+        """ "said" or "gone"; "unclear" where the verifier does not find the fact in A itself, which states it."""
+        if in_a.kept <= ENTAILED:
+            return "unclear"
+        return "said" if self.kept > ENTAILED else "gone"
+
 
 def facts_kept(facts: Sequence[tuple[str, str]], answer: str, entails: Entails) -> tuple[FactKept, ...]:
-    """Which (fact, verdict) pairs of A a condition's answer still bears out, by the verifier."""
+    """How probably a condition's answer still says each (fact, verdict) pair of A, by the verifier.
+
+    A fact that is a sentence of the answer, word for word, is said.
+    """
+    bare = without_markers(answer)
+    said = {_worded(bare[start:end]) for start, end in sentences(bare)}
     probabilities = entails([(fact, answer) for fact, _ in facts]) if facts else ()
-    joined = zip(facts, probabilities, strict=True)
-    return tuple(FactKept(fact=fact, verdict=verdict, kept=float(p)) for (fact, verdict), p in joined)
+    return tuple(
+        FactKept(fact=fact, verdict=verdict, kept=1.0 if _worded(fact) in said else float(p))
+        for (fact, verdict), p in zip(facts, probabilities, strict=True)
+    )
+
+
+def _worded(text: str) -> tuple[str, ...]:
+    return tuple(text[start:end] for start, end in words(text))

@@ -21,7 +21,6 @@ from engine.cases.review import Mark, Review, review_of, with_labels
 from engine.cases.store import CaseStore
 from engine.cases.words import DiffWord, word_diff
 from engine.core.errors import CaseError
-from engine.core.metrics import ENTAILED
 from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
 from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
 
@@ -246,16 +245,14 @@ def variant_case(case: Case, name: str) -> Case:
 def _figures(case: Case, report: RefinementReport, name: str, answered: str) -> tuple[Analysis, ...]:
     """A's facts with their verdicts, with those that the answer no longer states marked, and its scores."""
     stamp = replace(report.refinement.stamp, inputs=answered)
-    said = [
-        {
-            "fact": kept.fact,
-            "verdict": kept.verdict if kept.kept > ENTAILED else f"not stated; in A: {in_words(kept.verdict)}",
-        }
-        for kept in report_facts(report).get(name, ())
-    ]
+    kept, listed = report_facts(report), []
+    for fact, in_a in zip(kept.get(name, ()), kept.get("A", ()), strict=True):
+        change = {"said": "", "gone": "not stated", "unclear": "unclear whether stated"}[fact.state(in_a)]
+        verdict = f"{change}; in A: {in_words(fact.verdict)}" if change else fact.verdict
+        listed.append({"fact": fact.fact, "verdict": verdict})
     scores = report_scores(report, case.passages)[name].to_dict()
     scores.pop("missing")
     found = [Analysis(id=SCORES, kind=SCORES, stamp=stamp, result=scores)]
-    if said:
-        found.append(Analysis(id=KEPT, kind=KEPT, stamp=stamp, result={"facts": said}))
+    if listed:
+        found.append(Analysis(id=KEPT, kind=KEPT, stamp=stamp, result={"facts": listed}))
     return tuple(found)

@@ -23,7 +23,15 @@ from components.triggers import marked_words, signal_scales
 from components.variants import variant_cards, variant_style
 from engine.analyses.attribution import flags_table
 from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import analysis_id, history_of, kept_facts, reports_of, score_blocks, trigger_table
+from engine.analyses.refinement import (
+    analysis_id,
+    conditions_ahead,
+    history_of,
+    kept_facts,
+    reports_of,
+    score_blocks,
+    trigger_table,
+)
 from engine.cases.review import MARKED, MarkDraft, Review, with_labels, withdrawals
 from engine.core.settings import Settings
 from engine.core.values import Case
@@ -57,7 +65,7 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     value = report.refinement
     if value.signals.banner:
         banner(value.signals.banner)
-    signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
+    signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model))
     if value.threshold is not None:
         st.caption(
             f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)} ({value.threshold.n} cases so "
@@ -206,10 +214,12 @@ elif stored is not None:
     if run is not None and not run.ended:
         watch_run(f"refine:{case.id}", report_id, names)
     else:
-        label = "Run" if report is None else "Run the missing conditions"
+        options = options_for(names, gate, chosen)
+        ahead, _ = conditions_ahead(case, options, chosen.settings)
+        label = "Run" if report is None else "Run the missing conditions" if ahead else "Run again"
         with st.container(horizontal=True, vertical_alignment="center"):
-            asked = st.button(label, type="primary", disabled=not chosen.model)
-            cost = workbench().cost(case, REFINEMENT, options_for(names, gate, chosen))
+            asked = st.button(label, type="primary" if ahead else "secondary", disabled=not chosen.model)
+            cost = workbench().using(chosen.settings).cost(case, REFINEMENT, options)
             note(cost[:1].upper() + cost[1:])
         if asked:
             begin(case, names, gate, chosen)

@@ -163,7 +163,7 @@ def test_all_nine_run_on_real_weights_and_are_kept(app, page, look, refined):
     open_page(page, app, SHORT, "tiny-short")
     expect(page.get_by_text("This model has not run any condition on this case yet").first).to_be_visible()
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_role("button", name="Run the missing conditions")).to_be_visible(timeout=400_000)
+    expect(page.get_by_role("button", name="Run again")).to_be_visible(timeout=400_000)
     for name in ("A", "B", "C1"):
         expect(card(page, name)).to_contain_text("tokens in")
     expect(page.get_by_text("not run yet")).to_have_count(0)

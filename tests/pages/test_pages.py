@@ -92,6 +92,15 @@ def test_conditions_are_offered_to_a_model_and_not_to_whom_an_imported_answer_na
     assert next(box.value for box in app.text_input if box.label == "Written by") == default_generator()
 
 
+def test_a_second_pass_is_triggered_as_in_the_cases_last_run():
+    components.cache.workbench.clear()
+    take_in(components.cache.workbench().cases)
+    app = AppTest.from_file(str(ROOT / "pages/inspect/refinement.py"), default_timeout=60)
+    app.query_params["case"] = EXAMPLE
+    app.run()
+    assert next(one.value for one in app.button_group if one.label == "Second pass trigger") == "always"
+
+
 def test_a_fact_that_a_does_not_clearly_state_is_not_called_gone_from_another_answer():
     kept = [FactKept(fact="It rained.", verdict="supportive", kept=share) for share in (0.49, 0.2)]
     drawn = fragment((table("", "FAD", [_fact_row(kept)]),))

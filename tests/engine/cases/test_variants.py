@@ -9,11 +9,13 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from engine.analyses.kind import Loaders
+from engine.analyses.refinement import KIND
 from engine.cases.store import CaseStore
 from engine.commands import review
 from engine.core.errors import CaseError, CaseNotFound
 from engine.core.files import home
 from engine.core.values import Analysis, Case, inputs_hash
+from engine.methods.signals import pair_key
 from engine.report.compare import compare_cases, conditions, side, variant_case
 from engine.workbench import Workbench
 from tests.engine.cases.records import SETTINGS, SHOWN, Scorer, full_record
@@ -56,6 +58,17 @@ def test_two_conditions_differ_in_words_scores_verdicts_and_the_condition_alone(
     scores = {d.name: (d.left, d.right) for d in found.scores}
     assert scores["citations"] == ("2", "0")
     assert "s3" in scores
+
+
+def test_a_fact_that_the_verifier_does_not_find_in_a_is_not_called_missing_from_another_answer(case):
+    report = KIND.last(case)
+    doubted = dict.fromkeys(report.entailments, 0.4)
+    facts = (("Lind built bridges", "supportive"),)
+    doubted |= {pair_key(facts[0][0], v.answer.text): 0.4 for v in report.refinement.variants.values() if v.answer}
+    changed = replace(report, facts=facts, entailments=doubted)
+    last = replace(next(a for a in case.analyses if a.kind == KIND.name), result=changed)
+    found = compare_cases(case, variant_case(replace(case, analyses=(last,)), "B")).verdicts
+    assert ("Lind built bridges", "unclear whether stated; in A: borne out") in [(d.name, d.right) for d in found]
 
 
 def test_both_answers_are_scored_with_one_model_and_shown_as_shares(case):

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.analyses.kind import Loaders, RunContext, analyse
-from engine.analyses.refinement import facts_of, history_of, reports_of
+from engine.analyses.refinement import KIND, RefinementOptions, facts_of, history_of, reports_of, trigger_table
 from engine.analyses.said import PAIR, JudgeOptions
 from engine.answer.citations import annotate
 from engine.cases.review import MarkDraft
@@ -75,12 +75,34 @@ def test_a_mark_of_a_reviewer_starts_v2c(cases):
     assert second.refinement.shared["gradient"] == first.refinement.shared["gradient"]  # seconds too: not run again
 
 
+def test_the_cost_counts_what_another_trigger_would_write_or_set_back(cases):
+    save(cases)
+
+    def cost(gate, **options):
+        wanted = RefinementOptions(model="scripted", variants=("A", "D"), gate=gate, **options)
+        return KIND.cost(cases.load("c"), wanted, SHORT)
+
+    assert cost("always").startswith("up to 3 texts to write")
+    assert cost("always", use_answer=True).startswith("up to 2 texts to write")
+    report = run(cases, model=writer(A=ANSWER))
+    assert report.refinement.variants["D"].outcome == "not triggered"
+    assert cost("own") == "every chosen condition is written."
+    assert cost("always") == "up to 1 text to write."
+    (row, _) = trigger_table(report.refinement, {}, "always", SHORT).rows
+    assert "fires (changed since the last run)" in [cell.text for cell in row]
+    run(cases, model=writer(A=ANSWER, grounding=ANSWER), gate="always")
+    assert cost("always") == "every chosen condition is written."
+    ended = "every chosen condition is written, D set back to A, because the trigger does not fire."
+    assert cost("own") == ended
+
+
 def test_the_threshold_reads_the_library_from_twenty_cases_on(cases):
     for number in range(19):
         save(cases, f"c{number}", model="scripted")
-    assert history_of(cases, "scripted", SHORT) == ()
+    threshold = run(cases, "c0").refinement.threshold
+    assert (threshold.n, threshold.value, threshold.rule[:19]) == (19, 0.75, "fixed until there a")
     save(cases, "c19", model="scripted", text="Lind loved trains.")
-    found = history_of(cases, "scripted", SHORT)
+    found = history_of(cases, "scripted")
     assert len(found) == 20
     assert min(found) == pytest.approx(1 / 3)
     assert run(cases, "c0").refinement.threshold.n == 20

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from engine.analyses.refinement import _costs
 from engine.answer.citations import annotate
 from engine.core.values import Answer
 from engine.methods.refinement.run import refine
+from engine.methods.refinement.values import Cost
 from engine.methods.signals import deployed_cost, facts_kept, remembered, scores_of
 from tests.engine.refinement.refine_cases import TEXTS, passages, request, scorer
 
@@ -92,3 +94,19 @@ def test_facts_of_a_that_an_answer_still_says():
         ("It was repaired", "irrelevant", 0.2),
     ]
     assert facts_kept([], "x", entails) == ()
+
+
+def test_a_fact_that_is_a_sentence_of_the_answer_is_said_whatever_the_verifier_thinks():
+    facts = [("It was repaired in 1900", "supportive"), ("It was repaired", "supportive")]
+    answer = "Lind built it [cite_1]. It was repaired in 1900 [cite_2]."
+    whole, part = facts_kept(facts, answer, lambda pairs: [0.2] * len(pairs))
+    assert (whole.kept, part.kept) == (1.0, 0.2)
+    (absent,) = facts_kept(facts[:1], "No, it was not repaired in 1900.", lambda pairs: [0.2])
+    assert absent.state(whole) == "gone" and whole.state(whole) == "said" and whole.state(part) == "unclear"
+
+
+def test_passes_that_nobody_counted_are_unknown():
+    first, second = (Cost(written=n, seconds=1.0) for n in (0, 19))
+    figures = {row[0]: row[1:] for row in _costs([first, second])}
+    assert figures["Forward passes"] == figures["Token positions through the model"] == ("0", "unknown")
+    assert figures["Tokens written"] == ("0", "19")
