@@ -127,6 +127,7 @@ def selection_blocks(case: Case, found: AttrRag) -> list[Block]:
     return [Facts(facts), *map(Notice, notes), _sets(case, found)]
 
 
+UNDER = "under its floor"
 # With a hyphen that does not break: the heads of narrow columns wrap.
 METRICS = {
     "jaccard": "Jaccard",
@@ -140,16 +141,19 @@ METRICS = {
 def _sets(case: Case, found: AttrRag) -> Table:
     """One row per set: its alpha by each metric, votes, drop, and whether it was kept; then the floors."""
     floors, metrics, drops = found.regeneration.floors, list(found.regeneration.alphas), found.drops
-    rows: list[list[Cell | str]] = [
-        [
-            _named(case, found, j),
-            *(_alpha(found, metric, j) for metric in metrics),
-            *map(str, found.selection.votes[j : j + 1] or ("",)),
-            *([] if drops is None else [_drop(drops, j)]),
-            _kept(found.selection, j),
-        ]
-        for j in range(len(found.sets))
-    ]
+    rows: list[list[Cell | str]] = []
+    for j in range(len(found.sets)):
+        cells = [_alpha(found, metric, j) for metric in metrics]
+        under = all(cell.note == UNDER for cell in cells)  # said once, next to the selection
+        rows.append(
+            [
+                _named(case, found, j),
+                *(Cell(cell.text, faint=True) if under else cell for cell in cells),
+                *map(str, found.selection.votes[j : j + 1] or ("",)),
+                *([] if drops is None else [_drop(drops, j)]),
+                _kept(found.selection, j, "every α is under its floor" if under else ""),
+            ]
+        )
     after = [""] * (2 if drops is None else 3)
     rows.append(["Regeneration floor", *(f"{floors.get(metric, 0.0):.3f}" for metric in metrics), *after])
     alphas = (f"α {METRICS.get(metric, metric)}" for metric in metrics)
@@ -168,7 +172,7 @@ def _alpha(found: AttrRag, metric: str, j: int) -> Cell:
         return Cell("not run")
     chose = any(metric in by for by in found.selection.chosen_by[j : j + 1])  # without a floor also under it
     if not chose and values[j] <= floor:
-        return Cell(f"{values[j]:.3f}", note="under its floor", faint=True)
+        return Cell(f"{values[j]:.3f}", note=UNDER, faint=True)
     return Cell(f"{values[j]:.3f}", kind="chosen" if chose else "", tint=values[j])
 
 
@@ -182,10 +186,10 @@ def _drop(drops: Attribution, j: int) -> Cell:
     return Cell(f"{value:+z,.2f}", note=under, faint=bool(under), tint=0.0 if under else value / max(map(abs, row)))
 
 
-def _kept(selection: Selected, j: int) -> Cell:
+def _kept(selection: Selected, j: int, note: str) -> Cell:
     by = ", ".join(METRICS.get(metric, metric) for chosen in selection.chosen_by[j : j + 1] for metric in chosen)
     state = "kept, most votes" if j == selection.primary else "kept" if j in selection.chosen else "dropped"
-    return Cell(state, note=f"by {by}" if by else "")
+    return Cell(state, note=f"by {by}" if by else note)
 
 
 def why_table(case: Case, found: AttrRag) -> Table:

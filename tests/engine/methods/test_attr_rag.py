@@ -318,6 +318,13 @@ def test_page_and_report_say_for_every_set_why_and_what_other_rules_would_have_k
     assert [tuple(cell.text for cell in row[1:]) for row in table.rows] == [found.selection.why(j) for j in range(4)]
     drawn = fragment((table,))
     assert all(reason in drawn for reason in reasons) and drawn.count("<tr>") == 5
+    sets = next(
+        b for b in KIND.blocks(case, KIND.read(analysis), Review()) if getattr(b, "columns", ("",))[-1] == "Selection"
+    )
+    notes = [[cell.note for cell in row] for row in sets.rows[:4]]
+    assert [row[-1] for row in notes][1].startswith("by ")
+    under = [row for row in notes if row[-1] == "every α is under its floor"]
+    assert under and not any(note for row in under for note in row[1:-1])
 
 
 def test_what_a_metric_chose_without_a_floor_is_bold_also_under_it():
