@@ -113,9 +113,13 @@ def is_banner(note: str) -> bool:
     return note.startswith(("Written by ", "Not scored, "))
 
 
-def seconds_said(case: Case, model: str, passes: float) -> str:
-    """How long `passes` may take, going by this case's earlier analyses by the same model; empty before the first."""
-    for analysis in reversed(case.analyses):
+def seconds_said(case: Case, model: str, passes: float, kind: str = "") -> str:
+    """How long `passes` may take, going by the case's last analysis by the same model, of that kind where there is one.
+
+    Empty before the first.
+    """
+    newest = list(reversed(case.analyses))
+    for analysis in sorted(newest, key=lambda analysis: analysis.kind != kind):
         stored = analysis.stored()
         done = stored.get("forwards", 0) + 2 * stored.get("backwards", 0)
         if analysis.stamp.model == model and done and stored.get("seconds"):

@@ -35,7 +35,7 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
     level = st.segmented_control("Sources", list(LEVELS), default="Passages", required=True, key=f"level_{case.id}")
     kind = LEVELS[level]
     found = latest(case, kind, model)
-    seconds = seconds_said(case, model, rows_of(case, kind, settings))
+    seconds = seconds_said(case, model, rows_of(case, kind, settings), kind)
     ask_for(case, kind, LABELS[kind], model, seconds, lead=WHAT[kind], done=is_by(found, model))
     if found is None:
         answer_view(case.answer)

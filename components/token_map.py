@@ -146,7 +146,7 @@ def _run_check(case: Case, found: TokenMap, model: str) -> None:
         and state.first_time(f"{name}, {model}, {found.method}")
     ):
         begin(case, FAITHFULNESS, wanted, name, CHECK, settings)
-    more = seconds_said(case, model, rows_ahead(case, wanted, settings) / 2)
+    more = seconds_said(case, model, rows_ahead(case, wanted, settings) / 2, FAITHFULNESS)
     ask_for(case, FAITHFULNESS, CHECK, model, more, options=wanted, settings=settings, key="map")
 
 
@@ -165,7 +165,7 @@ def flags_view(found: TokenMap, case: Case, settings: Settings, model: str) -> N
     flags, trigger = flags_of(found, case.labels, settings), concentration_of(found, settings)
     if flags is None or trigger is None:
         wanted = rows_for_flags(found, settings)
-        more = seconds_said(case, model, 1 + 2 * len(wanted.tokens))
+        more = seconds_said(case, model, 1 + 2 * len(wanted.tokens), TOKEN_MAP)
         ask_for(case, TOKEN_MAP, "Compute the flags", model, more, options=wanted, key="flags")
         return
     if all(relevant is None for relevant in case.labels.values()):

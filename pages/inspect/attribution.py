@@ -76,7 +76,7 @@ def tokens_tab(case: Case, model: str) -> None:
     method = _choose_map(case, model)
     whole = MapRows(model=model, method=method)
     result = map_of(case, method, model)
-    more = seconds_said(case, model, 3)
+    more = seconds_said(case, model, 3 if result is None else 1, TOKEN_MAP)
     lead = "How much does the answer depend on each word of the passages?"
     ask_for(case, TOKEN_MAP, "Map the tokens", model, more, options=whole, lead=lead, done=result is not None)
     if result is None:
@@ -136,7 +136,7 @@ def faithfulness_tab(case: Case, model: str) -> None:
     """Do the rankings find what matters, and do methods agree."""
     rows = rows_ahead(case, Rankings(model=model), chosen_settings())
     found = latest(case, FAITHFULNESS, model)
-    more = seconds_said(case, model, rows / 2)
+    more = seconds_said(case, model, rows / 2, FAITHFULNESS)
     lead = "Do the scores find the words that the answer needs? Delete words in their order and score the answer again."
     ask_for(case, FAITHFULNESS, "Delete and measure", model, more, lead=lead, done=is_by(found, model))
     if found is not None:

@@ -165,6 +165,9 @@ def test_seconds_are_those_of_the_last_run_by_the_same_model(case):
     expected = 30 * last["seconds"] / (last["forwards"] + 2 * last["backwards"])
     assert f"about {about(expected)}, based" in seconds_said(case, model, 30)
     assert seconds_said(case, "another", 30) == ""
+    first = next(a for a in case.analyses if a.kind == OCCLUSION and a.stamp.model == model).stored()
+    pace = first["seconds"] / (first["forwards"] + 2 * first["backwards"])
+    assert f"about {about(3000 * pace)}, based" in seconds_said(case, model, 3000, OCCLUSION)
 
 
 def draw_attr_rag(result, case):
