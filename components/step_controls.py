@@ -89,10 +89,11 @@ def model_choice() -> str:
     return chosen or EMBEDDED
 
 
-def problem_form() -> None:
-    """A new problem, typed or taken from the science primer, as a case of its own."""
-    # The primer first instead of by `index`: a default beside a value that a button set is warned about.
-    corpora = sorted((corpus.name for corpus in list_corpora()), key=lambda name: name != PRIMER)
+def problem_form(corpus: str | None) -> None:
+    """A new problem, typed or taken from the science primer, as a case of its own; `corpus` is offered first."""
+    # First in the list instead of by `index`: a default next to a value that a button set is warned about.
+    names = (found.name for found in list_corpora())
+    corpora = sorted(names, key=lambda name: (name != corpus, name != PRIMER))
     if not corpora:
         st.info("There are no documents yet. Add some on the Corpora page.")
         return
@@ -104,9 +105,9 @@ def problem_form() -> None:
         text = st.text_area("Problem", key="problem_text", height=90)
         left, middle, right = st.columns([5, 3, 2], vertical_alignment="bottom")
         options = left.text_area("Options, one per line (none: an open problem)", key="problem_options", height=110)
-        corpus = middle.selectbox("Corpus", corpora, key="problem_corpus")
+        chosen = middle.selectbox("Corpus", corpora, key="problem_corpus")
         if right.form_submit_button("Open as a case", type="primary", width="stretch"):
-            _open(text, options, corpus)
+            _open(text, options, chosen)
 
 
 def _fill(text: str, options: str) -> None:

@@ -77,7 +77,7 @@ def _passages(step: ReasonStep, gold: Collection[str], numbers: Mapping[str, int
     under = f"similarity of at least {limit:.2f}" if limit is not None else "no T: every passage is given"
     kept = tag("summary", f"Kept {len(step.kept)} of {counted(count, 'passage')}, {under}")
     drawn = _folded(kept, step.kept, gold, numbers)
-    if limit is None:
+    if limit is None or not step.dropped:
         return drawn
     dropped = tag("summary", f"Dropped {len(step.dropped)} under T")
     return drawn + _folded(dropped, step.dropped, gold, numbers, dropped=True)

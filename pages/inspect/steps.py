@@ -115,13 +115,14 @@ def results(case: Case, model: str) -> None:
     runs_table(runs, gold, question.correct if question else None, [read(run) for run in runs])
     names = [f"{LABELS[run.method]} by {run.model}" for run in runs]
     first = next((i for i, run in enumerate(runs) if run.method == "raise"), len(runs) - 1)
-    left, right = st.columns(2)
-    chosen = left.selectbox("Shown", range(len(runs)), first, format_func=names.__getitem__, key=f"shown_{case.id}")
-    others = [i for i in range(len(runs)) if i != chosen]
-    beside = None
-    if others:
-        beside = right.selectbox("Compare with", others, None, format_func=names.__getitem__, key=f"beside_{case.id}")
-    run = runs[chosen if chosen is not None else first]
+    chosen, beside = first, None
+    if len(runs) > 1:
+        left, right = st.columns(2)
+        label, key = names.__getitem__, f"shown_{case.id}"
+        chosen = left.selectbox("Shown", range(len(runs)), first, format_func=label, key=key, required=True)
+        others = [i for i in range(len(runs)) if i != chosen]
+        beside = right.selectbox("Compare with", others, None, format_func=label, key=f"beside_{case.id}")
+    run = runs[chosen]
     shown = threshold_slider(case, run, model)
     with st.expander("How similar the passages are, and where T cuts"):
         similarity_plot(shown, gold_similarities(run.embedder, run.corpus))
@@ -139,9 +140,10 @@ heading(
     "Steps", "Solve a problem step by step: each sub-question, its search, and the passages kept or dropped.", "raise"
 )
 step_style()
-with st.expander("Another problem"):
-    problem_form()
+form = st.expander("Another problem")
 case = open_case()
+with form:
+    problem_form(case.corpus if case else None)
 if case is not None:
     case_head(case)
     if case.options:

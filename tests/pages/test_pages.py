@@ -20,6 +20,7 @@ from engine.core.files import home, now
 from engine.core.values import Answer
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import FIRST_CASE
+from engine.methods.raise_.threshold import PRIMER
 from engine.methods.signals import FactKept
 from engine.models.defaults import default_generator
 from engine.report.html import fragment
@@ -69,6 +70,15 @@ def test_a_new_session_begins_with_the_corpus_that_was_asked_last(app):
     take_in(cases)  # an example is nobody's question, whenever it is taken in
     again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
     assert corpus(again) == other
+
+
+def test_a_new_problem_is_of_the_open_cases_corpus_first(app):
+    app.run()
+    case = components.cache.workbench().cases.load(FIRST_CASE)
+    steps = AppTest.from_file(str(ROOT / "pages/inspect/steps.py"), default_timeout=60)
+    steps.query_params["case"] = case.id
+    corpora = next(box for box in steps.run().selectbox if box.label == "Corpus")
+    assert corpora.value == case.corpus and corpora.options[1] == PRIMER != case.corpus
 
 
 def test_an_answer_that_is_the_question_is_told():

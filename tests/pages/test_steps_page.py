@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+from components.step_tree import _passages
 from engine.analyses.steps import KIND, unchecked
 from engine.cases.review import check_chain
 from engine.core.values import Analysis, Answer
@@ -51,7 +52,13 @@ def shown(app) -> str:
 
 def test_one_run_has_nothing_to_stand_beside_it(app):
     assert not app.exception
-    assert "Compare with" not in [box.label for box in app.selectbox]
+    assert not {"Shown", "Compare with"} & {box.label for box in app.selectbox}
+
+
+def test_a_step_that_dropped_nothing_does_not_list_it(solution):  # noqa: F811
+    step = solution.steps[0]
+    drawn = lambda limit: _passages(msgspec.structs.replace(step, threshold=limit), (), {})  # noqa: E731
+    assert "Kept" in drawn(-1.0) and "Dropped" not in drawn(-1.0) and "Dropped" in drawn(1.1)
 
 
 def test_a_final_answer_that_is_not_the_cases_says_that_it_was_not_checked(app):
