@@ -76,3 +76,12 @@ def test_the_caption_of_a_table_is_no_wider_than_what_is_seen_and_ten_passages_f
     )
     assert (whole > seen) == scrolls
     assert caption <= seen
+
+
+def test_a_long_verdict_wraps_on_a_telephone(page):
+    said = "13 facts: 13 borne out. The documents probably answer the question"
+    said = f"<a class='s'><span class='s'><p>{said}</p></span></a>"
+    head = f"<div class='st-key-case_head' style='width: 200px'><div data-testid='stPageLink'>{said}</div></div>"
+    own = ".s { display: flex; white-space: nowrap; overflow: hidden }"  # what Streamlit gives its links
+    page.set_content(f"<style>{own} {stylesheet('page.css')}</style>{head}")
+    assert page.evaluate("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('a span'))")
