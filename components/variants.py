@@ -48,13 +48,16 @@ def _card(variant: Variant | None, name: str, value: Refinement, diff: bool) -> 
     why = "" if variant.trigger is None or method.rule == "every time" else variant.trigger.sentence
     reason = tag("p", escape(why), class_="gw-note gw-why") if why else ""
     problem = tag("p", escape(variant.problem), class_="gw-problem") if variant.problem else ""
-    body = head + chips(_facts(variant)) + reason + problem + _text(variant, value, diff)
+    body = head + chips(_facts(variant, value)) + reason + problem + _text(variant, value, diff)
     return tag("section", body, class_=kind, aria_label=f"Condition {name}")
 
 
-def _facts(variant: Variant) -> list[tuple[str, str]]:
+def _facts(variant: Variant, value: Refinement) -> list[tuple[str, str]]:
     written = variant.trigger is None and variant.answer is not None and variant.outcome != "copied"
     state = "written" if written else OUTCOMES[variant.outcome]
+    texts = [answer.text for answer in (variant.answer, value.baseline) if answer is not None]
+    if variant.name != "A" and variant.outcome == "answered" and texts[:1] == texts[1:]:
+        state += ": equals A"
     facts = [("", state)]
     if variant.trigger is not None and variant.trigger.rule not in ("always", "unavailable"):
         facts.append(("rule", variant.trigger.rule))
@@ -69,9 +72,9 @@ def _text(variant: Variant, value: Refinement, diff: bool) -> str:
     if variant.answer is None:
         return ""
     if variant.outcome == "copied":
-        reply = tag("div", with_pills(variant.answer.text), class_="gw-text", tabindex="0")
+        reply = tag("div", with_pills(variant.answer.text), class_="gw-text")
         return tag("details", tag("summary", "What it wrote") + reply)
     baseline = value.baseline
     if not diff or baseline is None or variant.name == "A":
-        return tag("div", with_pills(variant.answer.text), class_="gw-text", tabindex="0")
-    return tag("div", changes(word_diff(baseline.text, variant.answer.text)), class_="gw-text", tabindex="0")
+        return tag("div", with_pills(variant.answer.text), class_="gw-text")
+    return tag("div", changes(word_diff(baseline.text, variant.answer.text)), class_="gw-text")

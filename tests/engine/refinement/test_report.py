@@ -154,6 +154,15 @@ def test_a_copied_reply_is_no_answer_in_the_report():
     assert "no answer" not in str(_answer(case(), value, "D"))
 
 
+def test_a_revision_that_is_a_word_for_word_says_so():
+    from components.variants import _facts
+
+    value = refine(Request(case(), writer(A=DRAFT, C2=DRAFT), Settings(), variants=("A", "C1", "C2", "D")))
+    states = {name: _facts(variant, value)[0][1] for name, variant in value.variants.items()}
+    assert (states["A"], states["C2"]) == ("written", "revised: equals A")
+    assert states["D"] in ("revised", "not triggered: equals A")
+
+
 def test_a_copied_reply_is_folded_on_its_card():
     def draw(value):
         from components.variants import variant_cards
