@@ -15,7 +15,7 @@ from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.kind import plain
 from engine.analyses.occlusion import PASSAGES, strongest
-from engine.analyses.refinement import reports_of
+from engine.analyses.refinement import facts_of, reports_of
 from engine.analyses.registry import find
 from engine.analyses.steps import KIND
 from engine.analyses.token_map import TokenMap
@@ -28,6 +28,7 @@ from engine.core.values import Attribution
 from engine.corpus.samples import SAMPLES
 from engine.methods.attr_rag import AttrRag
 from engine.methods.raise_.threshold import primer
+from engine.methods.refinement.assess import report_facts
 from engine.methods.used_supports import UsedSupports
 from engine.report.build import html_report
 from tests.analysing import replay_here
@@ -60,6 +61,10 @@ def test_every_page_finds_its_analysis(case):
     assert record_of(case).facts
     (report,) = reports_of(case).values()
     assert set(CONDITIONS) <= set(report.refinement.variants)
+    assert report.facts == facts_of(case)
+    kept = report_facts(report)
+    assert [fact.state(fact) for fact in kept["A"]] == ["said"] * len(report.facts)
+    assert [fact.state(in_a) for fact, in_a in zip(kept["B"], kept["A"], strict=True)] == ["gone"] * len(report.facts)
 
 
 def test_its_passages_are_of_documents_of_the_sample(case):
