@@ -207,7 +207,7 @@ def score_blocks(report: RefinementReport, passages: Sequence[Passage]) -> list[
         rows += _costs([deployed_cost(value, name) for name in names])
     by = f"Citation scores by {report.verifier}: pairs with an entailment probability above one half."
     caption = (
-        f"{by if report.verifier else 'No verifier ran.'} Cost is that of each condition alone."
+        f"{by if report.verifier else 'No verifier ran.'} Cost includes A and the trigger where a condition needs them."
         " A dash: not defined here. Green edge: better than A. Orange edge: worse."
     )
     figures = table(caption, ("Score", *names), rows, numeric=range(1, len(names) + 1))

@@ -26,6 +26,7 @@ from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import (
     analysis_id,
     conditions_ahead,
+    facts_of,
     history_of,
     kept_facts,
     reports_of,
@@ -65,11 +66,13 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     value = report.refinement
     if value.signals.banner:
         banner(value.signals.banner)
-    signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model))
+    history = history_of(workbench().cases, value.stamp.model)
+    signal_scales(value.signals, value.threshold, history)
     if value.threshold is not None:
         st.caption(
-            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)} ({value.threshold.n} cases so "
-            f"far). S3 is string matching: it misses an invented detail inside a well-cited sentence."
+            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}; the library has {len(history)}. "
+            f"{'A dot marks each. ' if history else ''}"
+            "S3 is string matching: it misses an invented detail inside a well-cited sentence."
         )
     if value.baseline is not None and value.signals.words:
         st.subheader("Words of A: green underline if a passage contains them, wavy if none does")
@@ -114,6 +117,8 @@ def scores_tab(case: Case, report: RefinementReport) -> None:
     if kept:
         st.subheader("Facts of A, and whether each answer still states them")
         draw(*kept)
+        if facts_of(case) not in ((), report.facts):
+            st.caption("The answer was checked again after this run. Run again to follow its present facts.")
     else:
         st.caption(
             "To follow each fact, check this case on the Facts page. Then run these conditions with the case's "

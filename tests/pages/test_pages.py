@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 import components.runs
-from engine.analyses.refinement import _fact_row
+from engine.analyses.kind import REFINEMENT
+from engine.analyses.refinement import KIND, _fact_row
 from engine.cases.blocks import table
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.core.errors import Cancelled, CaseNotFound
@@ -100,6 +101,24 @@ def test_conditions_are_offered_to_a_model_and_not_to_whom_an_imported_answer_na
     app.query_params["case"] = AUDITED
     app.run()
     assert next(box.value for box in app.text_input if box.label == "Written by") == default_generator()
+
+
+def test_facts_of_an_earlier_check_are_told():
+    components.cache.workbench.clear()
+    cases = components.cache.workbench().cases
+    take_in(cases)
+    case = cases.load(EXAMPLE)
+    old = next(analysis for analysis in case.analyses if analysis.kind == REFINEMENT)
+    earlier = replace(KIND.read(old), facts=KIND.read(old).facts[:2])
+    cases.save(replace(case, id="later", analyses=(*case.analyses, replace(old, result=earlier))))
+    told = "The answer was checked again after this run."
+    for name, wanted in ((EXAMPLE, False), ("later", True)):
+        app = AppTest.from_file(str(ROOT / "pages/inspect/refinement.py"), default_timeout=60)
+        app.query_params["case"] = name
+        app.session_state["refine_tab"] = "Scores"
+        app.run()
+        assert any("A dash" in str(one.proto) for one in app.get("html"))
+        assert any(told in one.value for one in app.caption) == wanted
 
 
 def test_a_second_pass_is_triggered_as_in_the_cases_last_run():

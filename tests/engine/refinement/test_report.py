@@ -163,6 +163,17 @@ def test_a_revision_that_is_a_word_for_word_says_so():
     assert states["D"] in ("revised", "not triggered: equals A")
 
 
+def test_the_caption_of_the_costs_says_what_they_include():
+    from engine.analyses.refinement import score_blocks
+
+    given, report = run(Verifier())
+    scores = score_blocks(report, given.passages)[0]
+    assert "Cost includes A and the trigger where a condition needs them." in scores.caption
+    written = next(row for row in scores.rows if row[0].text == "Tokens written")
+    a, c2 = (report.refinement.variants[name].cost.written for name in ("A", "C2"))
+    assert [written[list(scores.columns).index(name)].text for name in ("A", "C2")] == [str(a), str(a + c2)]
+
+
 def test_a_copied_reply_is_folded_on_its_card():
     def draw(value):
         from components.variants import variant_cards
