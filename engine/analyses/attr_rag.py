@@ -151,7 +151,7 @@ def _sets(case: Case, found: AttrRag) -> Table:
                 *(Cell(cell.text, faint=True) if under else cell for cell in cells),
                 *map(str, found.selection.votes[j : j + 1] or ("",)),
                 *([] if drops is None else [_drop(drops, j)]),
-                _kept(found.selection, j, "every α is under its floor" if under else ""),
+                _kept(found.selection, j, "none above its floor" if under else ""),
             ]
         )
     after = [""] * (2 if drops is None else 3)

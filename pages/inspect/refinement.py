@@ -70,8 +70,8 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     signal_scales(value.signals, value.threshold, history)
     if value.threshold is not None:
         st.caption(
-            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}; the library has {len(history)}. "
-            f"{'A dot marks each. ' if history else ''}"
+            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}; the library has "
+            f"{len(history)}. {'A line marks each. ' if history else ''}"
             "S3 is string matching: it misses an invented detail inside a well-cited sentence."
         )
     if value.baseline is not None and value.signals.words:

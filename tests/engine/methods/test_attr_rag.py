@@ -323,7 +323,7 @@ def test_page_and_report_say_for_every_set_why_and_what_other_rules_would_have_k
     )
     notes = [[cell.note for cell in row] for row in sets.rows[:4]]
     assert [row[-1] for row in notes][1].startswith("by ")
-    under = [row for row in notes if row[-1] == "every α is under its floor"]
+    under = [row for row in notes if row[-1] == "none above its floor"]
     assert under and not any(note for row in under for note in row[1:-1])
 
 
