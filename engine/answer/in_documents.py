@@ -25,6 +25,8 @@ SLOPE = 10.6  # per unit of closeness
 MIDDLE = 0.807  # closeness at which it is as likely as not
 EVEN = 0.5  # probability under which it is doubtful: 0.80 of CLAP NQ's unanswerable questions, 0.22 of the others
 
+NAME = 4  # words of a name before a question
+
 
 def answered_probability(question: str, passages: Sequence[Passage], embedder: Embedder) -> float:
     """In [0, 1]; 0 without a sentence."""
@@ -53,9 +55,12 @@ def together(*probabilities: float) -> float:
 
 
 def repeated(case: Case) -> str:
-    """The warning that a writer gave the question back as its answer, as small ones do; empty where it did not."""
+    """The warning that a writer gave the question back as its answer, as small ones do; empty where it did not.
+
+    A name may precede it: "T. Roe: What do pupils want?"
+    """
     said, asked = (re.findall(r"\w+", text.lower()) for text in (without_markers(case.answer.text), case.question))
-    if not said or said != asked:
+    if not said or said[-len(asked) :] != asked or len(said) > len(asked) + NAME:
         return ""
     return "The answer only repeats the question. Ask again with the quoting reader or a larger model."
 

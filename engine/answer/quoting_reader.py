@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 from msgspec.structs import replace
@@ -346,9 +346,15 @@ def shortened(
 
 
 def _best(question: str, passages: Sequence[Passage], embedder: Embedder, most: int) -> list[Candidate]:
-    """The `most` best sentences, best first, headings left out, each text once."""
+    """The `most` best sentences, best first, headings left out, each text once; a reply with its question."""
     candidates = score_sentences(question, passages, embedder)
-    return sorted(_distinct(candidates, passages), key=lambda c: -c.score)[:most]
+    asked = {
+        (reply.number, reply.start): before.start
+        for before, reply in pairwise(candidates)
+        if before.number == reply.number and before.heading and sentence_text(before, passages).endswith("?")
+    }
+    best = sorted(_distinct(candidates, passages), key=lambda c: -c.score)[:most]
+    return [replace(c, start=asked.get((c.number, c.start), c.start)) for c in best]
 
 
 def piece(passage: Passage, start: int, end: int) -> Passage:

@@ -25,7 +25,7 @@ WEIGHTS = {
     # a date for "when", a number for "how many", a name that the question lacks for "who" and "where", for "what is" a
     # sentence that begins with the same and says what it is
     "cue": 0.4,
-    "heading": -0.3,  # 1 for a line without an end mark that is neither a list item nor a row of a table
+    "heading": -0.3,  # 1 for a question or a line without an end mark, not for a list item or a row of a table
     "length": 0.2,  # natural logarithm of 1 + content words: short sentences match by chance
 }
 WORDS_IN_CLOSENESS = 0.5
@@ -92,7 +92,7 @@ class _Sentence:
     text: str
     stems: frozenset[str]
     heading: bool
-    named: str  # what is embedded: the text, for a row of a table each cell with the name of its column
+    named: str  # what is embedded: the text, a table's cells with their columns' names, a reply after its question
 
 
 def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedder) -> tuple[Candidate, ...]:
@@ -154,13 +154,15 @@ def answer_cue(question: str, sentence: str) -> float:
 
 
 def _split(number: int, passage: Passage) -> list[_Sentence]:
-    found, head = [], ""
+    found, head, asked = [], "", ""
     for start, end in sentences(passage.text):
         text = passage.text[start:end]
-        named = with_columns(text, head) if head else text
-        heading = is_line(text) and not LIST_ITEM.match(text) and BETWEEN_CELLS not in text
+        named = with_columns(text, head) if head else f"{asked} {text}".strip()
+        # A question heads the reply to it, as in an interview: it repeats what was asked and answers nothing.
+        asks = text.endswith("?") and not LIST_ITEM.match(text)
+        heading = asks or (is_line(text) and not LIST_ITEM.match(text) and BETWEEN_CELLS not in text)
         found.append(_Sentence(number, start, end, text, frozenset(stems(named)), heading, named))
-        head = (head or text) if BETWEEN_CELLS in text else ""
+        head, asked = (head or text) if BETWEEN_CELLS in text else "", text if asks else ""
     return found
 
 

@@ -127,3 +127,15 @@ def test_a_refusal_by_the_check_says_how_to_see_the_answer():
     answer = Answer(text="x", refused=True)
     case = Case(id="c", question="Who?", passages=(), answer=answer, stamp=asked, answerable=0.05)
     assert "Set *Refuse below this probability* to 0" in doubted(case, Retrieval())
+
+
+def test_a_question_given_back_with_a_name_before_it_is_told():
+    told = "only repeats the question"
+    for answer, wanted in (
+        ("What rusts? [cite_1]", True),
+        ("T. Roe: What rusts? [cite_1]", True),
+        ("Iron rusts. [cite_1]", False),
+        ("Iron does. It was asked in the second lesson: what rusts?", False),
+    ):
+        case = Case(id="c", question="What rusts?", passages=(), answer=Answer(text=answer), stamp=Stamp(model="m"))
+        assert (told in repeated(case)) == wanted

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from engine.answer.citations import cited_sentences
-from engine.answer.quoting_reader import NEAR, NOTHING_CLOSE, Reading, depth_of, read, withheld
+from engine.answer.quoting_reader import NEAR, NOTHING_CLOSE, Reading, best_sentences, depth_of, read, withheld
 from engine.answer.sentence_scores import WEIGHTS, answer_cue, score_sentences
 from engine.core.settings import Chunking, Reader
 from engine.core.values import Document, Passage
@@ -210,6 +210,20 @@ def test_scores_are_the_sum_of_their_parts_and_the_parts_are_those_named() -> No
         assert candidate.score == pytest.approx(sum(candidate.parts.values()))
     assert max(c.parts["passage"] for c in found) == 0.0
     assert [c.heading for c in found][:2] == [True, True]
+
+
+INTERVIEW = (
+    "Roe: Do fines work?\nBell: No. They keep pupils away.\n\nRoe: What do pupils want?\nBell: Quiet. Home is loud."
+)
+
+
+def test_the_question_of_an_interview_is_not_its_answer(reader: Callable[..., Reading]) -> None:
+    passages = passages_of(INTERVIEW, "Books are lent for two weeks.")
+    for question, reply in (("Do fines work?", "Bell: No."), ("What do pupils want?", "Bell: Quiet.")):
+        found = reader(question, passages).answer.text
+        assert found.startswith(reply) and "Roe" not in found
+    (piece, *_) = best_sentences("What do pupils want?", passages, ScriptedEmbedder(), 1)
+    assert piece.text == "Roe: What do pupils want?\nBell: Quiet."
 
 
 @pytest.mark.parametrize(
