@@ -143,9 +143,14 @@ def quartiles_tab() -> None:
 
 
 def advisor_tab(case: Case, report: RefinementReport | None) -> None:
-    """Advice on this case, and the task table of an investigation."""
+    """Advice on this case; folded, the task table of an investigation."""
     advice_view(case_advice(case, report.refinement.signals.s3 if report else None))
-    st.subheader("Tasks of a money-laundering investigation")
+    with st.expander("Tasks of a money-laundering investigation"):
+        investigation_tasks()
+
+
+def investigation_tasks() -> None:
+    """Draw the paper's advice for each task next to the advisor's on the passages of the sample."""
     if st.button("Run these tasks on the sample bank investigation"):
         state.keep_run("tasks", analyses().start(lambda run: task_advice(run.watch)))
         st.rerun()

@@ -194,6 +194,7 @@ def test_the_advisor_shows_its_parts_and_the_task_table(app, page, look, refined
     open_page(page, app)
     page.get_by_role("tab", name="Advisor").click()
     expect(page.get_by_role("row", name=re.compile("^Number of passages"))).to_contain_text("15 passages")
+    page.get_by_text("Tasks of a money-laundering investigation").click()
     page.get_by_role("button", name=re.compile("^Run these tasks")).click()
     expect(page.get_by_role("row", name=re.compile("^Alert rationale"))).to_contain_text("difficulty", timeout=400_000)
     look(page, "refinement_advisor")
