@@ -14,16 +14,7 @@ from engine.analyses.faithfulness import KIND as FAITHFULNESS, FaithfulnessRepor
 from engine.analyses.kind import RunContext, options_of
 from engine.analyses.registry import kind_named
 from engine.cases.importers import imported_case
-from engine.commands.shared import (
-    Record,
-    emit,
-    file_argument,
-    good_records,
-    model_option,
-    progress,
-    run_records,
-    with_workbench,
-)
+from engine.commands import shared
 from engine.core.errors import InputError, RecordError
 from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none, mean_or_none
@@ -80,7 +71,7 @@ FLOORS = ("numerical_floor", "placebo_floor")
 KEPT = ("model", "unit", "scores", "per_token", *FLOORS, "forwards", "backwards", "seconds", "notes")
 
 
-def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench, context: RunContext) -> Record:
+def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench, context: RunContext) -> shared.Record:
     """One method on one record; `name` is one of `METHODS`, or a registered one's own."""
     kind, alone = kind_named("occlusion" if name == KEEP_ONE else NAMES.get(name, name)), name == KEEP_ONE
     case, fields = case_of(record), kind.options.__struct_fields__
@@ -99,7 +90,7 @@ def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench,
     return line
 
 
-def overlap_line(record: AuditRecord, settings: Settings) -> Record:
+def overlap_line(record: AuditRecord, settings: Settings) -> shared.Record:
     """The words of the record's spans in its passages: counts in place of scores, without a model."""
     case = case_of(record)
     answer = replace(case.answer, tokens=tuple(Token(id=0, start=s, end=e) for s, e in words(record.answer)))
@@ -120,11 +111,11 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
 
 
 @click.command()
-@file_argument
+@shared.file_argument
 @click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, separated by commas.")
 @click.option("--corpus", metavar="NAME", help="Source of unrelated passages; default: the file's other records.")
-@model_option
-@with_workbench
+@shared.model_option
+@shared.with_workbench
 def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench: Workbench) -> None:
     """Score the effect of each passage on the answer, one line per method.
 
@@ -139,23 +130,23 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
     if names != (WORD_OVERLAP,):
         bench.tools.scorer(model)  # a model that is none is told now
     pool = bench.collection(corpus).snapshot().passages if corpus else _passages_in(lines)
-    context = dataclasses.replace(bench.context(progress()), pool=pool)
+    context = dataclasses.replace(bench.context(shared.progress()), pool=pool)
 
-    def line(record: AuditRecord, name: str) -> Record:
+    def line(record: AuditRecord, name: str) -> shared.Record:
         if name == WORD_OVERLAP:
             return overlap_line(record, bench.settings)
         return attribute_line(record, name, model, bench, context)
 
-    def work(record: AuditRecord) -> list[Record]:
+    def work(record: AuditRecord) -> list[shared.Record]:
         return [{"id": record.id, "method": name, **line(record, name)} for name in names]
 
-    run_records(lines, AuditRecord, work)
+    shared.run_records(lines, AuditRecord, work)
 
 
 def _passages_in(lines: Sequence[str]) -> list[Passage]:
     """The passages of all records of a file that can be read, each of them a document."""
     found: list[Passage] = []
-    for record in good_records(lines):
+    for record in shared.good_records(lines):
         with contextlib.suppress(RecordError):  # told in the record's own place
             found += [replace(passage, document=passage.id) for passage in record.as_passages()]
     return found
@@ -165,12 +156,12 @@ RANKED = ("occlusion", *NAMES)
 
 
 @click.command("faithfulness")
-@file_argument
+@shared.file_argument
 @click.option(
     "--method", "methods", default="input-x-gradient", show_default=True, help="One or more, separated by commas."
 )
-@model_option
-@with_workbench
+@shared.model_option
+@shared.with_workbench
 def faithfulness_command(file: TextIO, methods: str, model: str, bench: Workbench) -> None:
     """Compare rankings of tokens with random ones: perturbation curves and ABPC, one line per method.
 
@@ -178,19 +169,19 @@ def faithfulness_command(file: TextIO, methods: str, model: str, bench: Workbenc
     """
     names = _listed(methods, RANKED)
     options = Rankings(model=model, methods=tuple(NAMES.get(name, name) for name in names))
-    context, _ = bench.context(progress()), bench.tools.scorer(model)  # a model that is none is told now
+    context, _ = bench.context(shared.progress()), bench.tools.scorer(model)  # a model that is none is told now
     found: dict[str, list[float]] = {name: [] for name in names}
 
-    def work(record: AuditRecord) -> list[Record]:
+    def work(record: AuditRecord) -> list[shared.Record]:
         (report,) = FAITHFULNESS.of(bench.examine(case_of(record), FAITHFULNESS.name, options, context))
         for name, curve in zip(names, report.curves, strict=True):
             found[name].append(curve.abpc)
         return [_curve_line(record.id, name, curve, report) for name, curve in zip(names, report.curves, strict=True)]
 
-    run_records(file, AuditRecord, work, lambda: emit({"summary": _summaries(found)}))
+    shared.run_records(file, AuditRecord, work, lambda: shared.emit({"summary": _summaries(found)}))
 
 
-def _curve_line(identity: str, name: str, curve: Curves, report: FaithfulnessReport) -> Record:
+def _curve_line(identity: str, name: str, curve: Curves, report: FaithfulnessReport) -> shared.Record:
     return {
         "id": identity,
         "method": name,
@@ -206,14 +197,14 @@ def _curve_line(identity: str, name: str, curve: Curves, report: FaithfulnessRep
     }
 
 
-def _summaries(found: dict[str, list[float]]) -> Record:
+def _summaries(found: dict[str, list[float]]) -> shared.Record:
     """The first method's summary, and every method's under its name where there are more."""
     summaries = {name: _summary(values) for name, values in found.items()}
     first = next(iter(summaries.values()))
     return first if len(found) == 1 else {**first, "methods": summaries}
 
 
-def _summary(values: list[float]) -> Record:
+def _summary(values: list[float]) -> shared.Record:
     """Mean ABPC; an interval only from enough cases on (docs/methods/faithfulness.md)."""
     interval = interval_or_none(values)
     ends = [interval.low, interval.high] if interval else None
@@ -224,7 +215,7 @@ def _summary(values: list[float]) -> Record:
 @click.argument("case")
 @click.argument("kind")
 @click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option, such as model=embedded.")
-@with_workbench
+@shared.with_workbench
 def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench) -> None:
     """Run an analysis on a case of the library and store it.
 
@@ -236,7 +227,7 @@ def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench)
 
     def ran(name: str, options: Value) -> Case:
         click.echo(bench.cost(bench.cases.load(case), name, options), err=True)
-        return bench.analyse(case, name, options, progress())
+        return bench.analyse(case, name, options, shared.progress())
 
     own = kind_named(kind)
     found = ran(kind, options_of(own, given))
@@ -246,7 +237,7 @@ def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench)
             found = ran(*due)
     finally:
         check = own.checked(found, own.read(made))
-        emit({"case": found.id, **made.to_dict(), **({"check": check.to_dict()} if check else {})})
+        shared.emit({"case": found.id, **made.to_dict(), **({"check": check.to_dict()} if check else {})})
 
 
 COMMANDS = (attribute, faithfulness_command, analyse_case)

@@ -8,18 +8,7 @@ import click
 
 from engine.answer.in_documents import doubted, probably_answered, repeated, unknown
 from engine.cases.store import new_case_id
-from engine.commands.shared import (
-    Record,
-    corpus_option,
-    emit,
-    file_argument,
-    model_option,
-    progress,
-    run_records,
-    verifier_option,
-    with_workbench,
-    workbench,
-)
+from engine.commands import shared
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
 from engine.core.values import AuditRecord, Case
@@ -28,11 +17,11 @@ from engine.workbench import METHODS, Workbench
 
 @click.command()
 @click.argument("question")
-@corpus_option
+@shared.corpus_option
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole case as JSON.")
-@model_option
-@with_workbench
+@shared.model_option
+@shared.with_workbench
 def ask(question: str, corpus: str, method: str, as_json: bool, model: str, bench: Workbench) -> None:
     """Answer a question from a corpus; the library stores the case, unless the model fails before its first word.
 
@@ -40,13 +29,13 @@ def ask(question: str, corpus: str, method: str, as_json: bool, model: str, benc
     """
     case_id = new_case_id()
     try:
-        case = bench.ask(question, corpus, method=method, model=model, case_id=case_id, watch=progress())
+        case = bench.ask(question, corpus, method=method, model=model, case_id=case_id, watch=shared.progress())
     except GroundworkError:
         if not (bench.cases.has(case_id) and bench.cases.load(case_id).answer.text):
             bench.cases.discard(case_id)  # it has the question and passages, and no word of an answer
         raise
     if as_json:
-        emit(case.to_dict())
+        shared.emit(case.to_dict())
     else:
         click.echo(_readable(case, repeated(case) or doubted(case, bench.settings.retrieval) or unknown(case)))
 
@@ -73,10 +62,10 @@ def _readable(case: Case, doubt: str) -> str:
 
 
 @click.command()
-@file_argument
+@shared.file_argument
 @click.option("--json", "as_json", is_flag=True, help="Add the support of each sentence of the answer.")
-@model_option
-@verifier_option
+@shared.model_option
+@shared.verifier_option
 def audit(file: TextIO, as_json: bool, model: str, verifier: str) -> None:
     """Add answers from other systems to the library: question, passages, answer.
 
@@ -87,13 +76,13 @@ def audit(file: TextIO, as_json: bool, model: str, verifier: str) -> None:
 
     Example: python -m engine audit answers.jsonl --json
     """
-    bench, watch = workbench(), progress()
+    bench, watch = shared.workbench(), shared.progress()
     if as_json or verifier != EMBEDDED:
         bench.tools.verifier(verifier)  # a model that is none is told now
 
-    def work(record: AuditRecord) -> list[Record]:
+    def work(record: AuditRecord) -> list[shared.Record]:
         case = bench.audit(record)
-        line: Record = {"id": record.id, "case": case.id}
+        line: shared.Record = {"id": record.id, "case": case.id}
         if as_json:
             line["answerable"] = case.answerable
             line["support"] = [
@@ -101,7 +90,7 @@ def audit(file: TextIO, as_json: bool, model: str, verifier: str) -> None:
             ]
         return [line]
 
-    run_records(file, AuditRecord, work)
+    shared.run_records(file, AuditRecord, work)
 
 
 COMMANDS = (ask, audit)

@@ -9,18 +9,7 @@ from typing import TextIO
 import click
 import msgspec
 
-from engine.commands.shared import (
-    Record,
-    corpus_option,
-    each,
-    emit,
-    hit_row,
-    jsonl_file,
-    progress,
-    run_records,
-    set_option,
-    workbench,
-)
+from engine.commands import shared
 from engine.core.errors import InputError
 from engine.core.settings import Settings
 from engine.core.values import Value
@@ -42,13 +31,13 @@ embedder_option = click.option(
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@corpus_option
+@shared.corpus_option
 @chunking_option
 @click.option("--fields", default="", metavar="id=F,title=F,text=F", help="Fields of JSONL and CSV records.")
 @embedder_option
 @click.option("--on", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Who embeds.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Ray workers that embed.")
-@set_option
+@shared.set_option
 def ingest(
     paths: tuple[Path, ...],
     corpus: str,
@@ -66,9 +55,9 @@ def ingest(
 
     Example: python -m engine ingest reports/ notes.md --corpus field-notes
     """
-    bench = workbench([*assignments, *_chosen(chunking, embedder)])
-    report = bench.ingest(paths, corpus, progress(), _fields(fields), ray_workers=workers if on == "ray" else 0)
-    emit(report.to_dict())
+    bench = shared.workbench([*assignments, *_chosen(chunking, embedder)])
+    report = bench.ingest(paths, corpus, shared.progress(), _fields(fields), ray_workers=workers if on == "ray" else 0)
+    shared.emit(report.to_dict())
     if report.skipped:
         sys.exit(1)
 
@@ -98,11 +87,11 @@ def corpora(ctx: click.Context) -> None:
         return
     kept = ("name", "documents", "passages", "embedder", "chunking", "changed")
     for corpus in list_corpora():
-        found = health(corpus.name, progress())
+        found = health(corpus.name, shared.progress())
         data = corpus.to_dict()
-        emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
+        shared.emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
     for name, problem in unreadable_corpora().items():
-        emit({**dict.fromkeys(kept), "name": name, "health": "damaged", "notes": [problem]})
+        shared.emit({**dict.fromkeys(kept), "name": name, "health": "damaged", "notes": [problem]})
 
 
 @corpora.command("remove")
@@ -113,14 +102,14 @@ def corpora_remove(name: str) -> None:
     Example: python -m engine corpora remove field-notes
     """
     remove(name)
-    emit({"removed": name})
+    shared.emit({"removed": name})
 
 
 @corpora.command("rebuild")
 @click.argument("name")
 @chunking_option
 @embedder_option
-@set_option
+@shared.set_option
 def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assignments: tuple[str, ...]) -> None:
     """Split and embed a corpus's documents again; other settings stay. Run again to resume.
 
@@ -130,8 +119,8 @@ def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assig
     own = {f"chunking.{field}": value for field, value in collection.chunking.to_dict().items()}
     wanted = Settings().with_values(own).apply([*assignments, *_chosen(chunking, embedder)])
     model = wanted.retrieval.embedder
-    rebuilt = collection.rebuild(load_embedder(full_name(model)) if model else None, wanted.chunking, progress())
-    emit(rebuilt.manifest.to_dict())
+    rebuilt = collection.rebuild(load_embedder(full_name(model)) if model else None, wanted.chunking, shared.progress())
+    shared.emit(rebuilt.manifest.to_dict())
 
 
 class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
@@ -143,12 +132,12 @@ class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 @click.command()
 @click.argument("question", required=False)
-@corpus_option
-@click.option("--queries", type=jsonl_file, help='JSONL of {"id", "text"}.')
+@shared.corpus_option
+@click.option("--queries", type=shared.jsonl_file, help='JSONL of {"id", "text"}.')
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages per question.")
 @click.option("--mode", type=click.Choice(["dense", "bm25", "hybrid"]), default="hybrid", show_default=True)
 @click.option("--rerank", "reranked", is_flag=True, help="Re-rank retrieval.rerank_pool of them and keep k.")
-@set_option
+@shared.set_option
 def search(
     question: str | None,
     corpus: str,
@@ -164,21 +153,21 @@ def search(
     """
     if (question is None) == (queries is None):
         raise click.UsageError("Give one question, or --queries FILE.")
-    bench = workbench([f"retrieval.k={k}", f"retrieval.mode={mode}", *assignments])
+    bench = shared.workbench([f"retrieval.k={k}", f"retrieval.mode={mode}", *assignments])
     collection, retrieval = bench.collection(corpus), bench.settings.retrieval
     wanted = max(retrieval.k, retrieval.rerank_pool) if reranked else retrieval.k
     pool = msgspec.structs.replace(retrieval, k=wanted)
 
-    def answer(query: SearchRecord) -> list[Record]:
+    def answer(query: SearchRecord) -> list[shared.Record]:
         hits = search_passages(collection, query.text, pool)
         if reranked:
             hits = rerank_hits(query.text, hits, bench.reranker)[: retrieval.k]
-        return [{"id": query.id, "hits": [hit_row(hit, hit.score) for hit in hits]}]
+        return [{"id": query.id, "hits": [shared.hit_row(hit, hit.score) for hit in hits]}]
 
     if queries is not None:
-        run_records(queries, SearchRecord, answer)
+        shared.run_records(queries, SearchRecord, answer)
     else:
-        each([("1", SearchRecord(id="1", text=question or ""))], lambda identity, query: answer(query))
+        shared.each([("1", SearchRecord(id="1", text=question or ""))], lambda identity, query: answer(query))
 
 
 COMMANDS = (ingest, corpora, search)

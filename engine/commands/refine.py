@@ -13,17 +13,7 @@ from engine.analyses.kind import RunContext
 from engine.analyses.refinement import KIND as REFINEMENT, RefinementOptions
 from engine.analyses.said import PAIR, JudgeOptions
 from engine.cases.importers import imported_case
-from engine.commands.shared import (
-    Record,
-    emit,
-    file_argument,
-    good_records,
-    model_option,
-    progress,
-    run_records,
-    with_workbench,
-    workbench,
-)
+from engine.commands import shared
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.values import AuditRecord, Case, GivenPassage, Value
 from engine.methods.judge import PairJudgement, tally
@@ -41,12 +31,12 @@ scorer_option = click.option("--scorer", metavar="MODEL", help="A local model fo
 
 
 @click.command()
-@file_argument
+@shared.file_argument
 @click.option("--variants", default=ALL, show_default=True, metavar="A,B,...", help="The conditions to run.")
 @click.option("--gate", type=click.Choice(["own", "always"]), default="own", show_default=True)
-@model_option
+@shared.model_option
 @scorer_option
-@with_workbench
+@shared.with_workbench
 def refine(file: TextIO, variants: str, gate: Gate, model: str, scorer: str | None, bench: Workbench) -> None:
     """Run the refinement conditions on every record; a record's answer, if any, is A.
 
@@ -59,28 +49,28 @@ def refine(file: TextIO, variants: str, gate: Gate, model: str, scorer: str | No
     if scorer:
         bench.tools.scorer(scorer)
     options = RefinementOptions(model=model, variants=names, gate=gate, scorer=scorer or "", verifier="")
-    context = replace_context(bench.context(progress()), cases=None)
+    context = replace_context(bench.context(shared.progress()), cases=None)
 
     def refined(case: Case, options: RefinementOptions, context: RunContext) -> Case:
         own = replace(options, use_answer=bool(case.answer.text.strip()))
         return bench.examine(case, REFINEMENT.name, own, context)
 
     drafts: dict[str, Case] = {}
-    if gate == "own" and len(records := list(good_records(lines))) >= bench.settings.refinement.overlap_cases:
+    if gate == "own" and len(records := list(shared.good_records(lines))) >= bench.settings.refinement.overlap_cases:
         for record in records:
             with contextlib.suppress(GroundworkError):  # said in this record's place when its turn comes
                 drafts[record.id] = refined(imported_case(record), replace(options, variants=("A", "B")), context)
     overlaps = (REFINEMENT.of(case)[-1].refinement.signals.s3 for case in drafts.values())
     beside = replace_context(context, overlaps=tuple(value for value in overlaps if value is not None))
 
-    def work(record: AuditRecord) -> list[Record]:
+    def work(record: AuditRecord) -> list[shared.Record]:
         case = refined(drafts.get(record.id) or imported_case(record), options, beside)
         return [row_of(record.id, REFINEMENT.of(case)[-1].refinement, names)]
 
-    run_records(lines, AuditRecord, work)
+    shared.run_records(lines, AuditRecord, work)
 
 
-def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> Record:
+def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> shared.Record:
     """The line of a record: the requested conditions, the threshold, and their common parts."""
     rows = value.summary()
     return {
@@ -120,18 +110,18 @@ class PairRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 
 @click.command()
-@file_argument
+@shared.file_argument
 @click.option("--judge", "name", required=True, metavar="MODEL", help="Model that judges.")
 def judge(file: TextIO, name: str) -> None:
     """Compare pairs of answers by grounding: blinded, in both orders, counted if the orders agree.
 
     Example: python -m engine judge pairs.jsonl --judge openai:gpt-4o-mini@http://127.0.0.1:8000/v1
     """
-    bench, judged = workbench(), list[PairJudgement]()
-    context, model = bench.context(progress()), bench.tools.writer(name).name  # a model that is none is told now
+    bench, judged = shared.workbench(), list[PairJudgement]()
+    context, model = bench.context(shared.progress()), bench.tools.writer(name).name  # a model that is none is told now
     names = JudgeOptions(judge=name, x="x", y="y")
 
-    def work(record: PairRecord) -> list[Record]:
+    def work(record: PairRecord) -> list[shared.Record]:
         record = record.checked()
         case = imported_case(AuditRecord(question=record.question, passages=record.passages, answer=record.x))
         options = replace(names, answers=(record.x, record.y))
@@ -140,11 +130,13 @@ def judge(file: TextIO, name: str) -> None:
         said = {"winner": found.winner, "orders": found.orders, "preferred": found.preferred, "raw": found.raw}
         return [{"id": record.id, **said, "judge": model}]
 
-    run_records(file, PairRecord, work, lambda: emit({"summary": tally(judged).to_dict()}) if judged else None)
+    shared.run_records(
+        file, PairRecord, work, lambda: shared.emit({"summary": tally(judged).to_dict()}) if judged else None
+    )
 
 
 @click.command()
-@file_argument
+@shared.file_argument
 def advise(file: TextIO) -> None:
     """Advise whether an answer is worth a second pass: signs of noise, a difficulty, the decision tree's branch.
 
@@ -152,12 +144,12 @@ def advise(file: TextIO) -> None:
     """
     embedder = load_embedder()
 
-    def work(record: AuditRecord) -> list[Record]:
+    def work(record: AuditRecord) -> list[shared.Record]:
         found = advice_for(record, embedder)
         proxies = {proxy.name: proxy.to_dict() for proxy in found.proxies}
         return [{"id": record.id, **found.to_dict(), "proxies": proxies}]
 
-    run_records(file, AuditRecord, work)
+    shared.run_records(file, AuditRecord, work)
 
 
 def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:

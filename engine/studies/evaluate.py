@@ -14,21 +14,12 @@ from engine.core.files import locked_now, package_versions
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded, sha256
 from engine.report.markdown import one_line
+from engine.studies import summary
 from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
 from engine.studies.plan import Plan, estimate, plan, prepare
 from engine.studies.pools import Pool, Processes, RayPool, Threads
 from engine.studies.run import Control, Journal, Run, check_folder, write_whole
-from engine.studies.summary import (
-    CORRECTION,
-    PAIRED,
-    PairedComparison,
-    by_method,
-    by_question,
-    corrected,
-    measured,
-    pair,
-)
 from engine.studies.tables import FORMATS, to_json, to_markdown
 from engine.studies.tools import StudyTools
 from engine.studies.values import Cell, Column, Estimate, Failure, Results, Row, StudyTable, Unit
@@ -235,21 +226,24 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
         raise InputError(
             f"One run is of {first.config.study}, the other of {second.config.study}. Choose two runs of one study."
         )
-    one, other = by_method(first.rows), by_method(second.rows)
+    one, other = summary.by_method(first.rows), summary.by_method(second.rows)
     names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
-    found: list[tuple[tuple[Cell, ...], PairedComparison]] = []
+    found: list[tuple[tuple[Cell, ...], summary.PairedComparison]] = []
     for method in (method for method in one if method in other):
         for name in names:
-            a, b = (by_question(rows[method], name) for rows in (one, other))
-            means = measured([v for q, v in a.items() if q in b]), measured([v for q, v in b.items() if q in a])
+            a, b = (summary.by_question(rows[method], name) for rows in (one, other))
+            means = (
+                summary.measured([v for q, v in a.items() if q in b]),
+                summary.measured([v for q, v in b.items() if q in a]),
+            )
             if means[0].n:
-                found.append(((method, name, *means), pair(method, a, b)))
+                found.append(((method, name, *means), summary.pair(method, a, b)))
     if not found:
         raise InputError("The two runs have no question in common. Compare runs of the same data set.")
-    by_holm = corrected([comparison for _, comparison in found])
+    by_holm = summary.corrected([comparison for _, comparison in found])
     rows = tuple(
         (*head, c.difference, c.higher, c.lower, c.p, c.effect) for (head, _), c in zip(found, by_holm, strict=True)
     )
     questions = max(c.difference.n for c in by_holm)
-    notes = (PAIRED, CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
+    notes = (summary.PAIRED, summary.CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
     return StudyTable(name="comparison", title="Two runs", columns=COMPARED, rows=rows, n=questions, notes=notes)

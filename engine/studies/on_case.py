@@ -16,16 +16,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Retrieval
 from engine.core.values import Case, Hit, Passage
 from engine.corpus.collection import Collection
-from engine.methods.refinement.advisor import (
-    CORPUS,
-    TASKS,
-    Advice,
-    Point,
-    QuartileStudy,
-    advise,
-    gain_by_quartile,
-    point_of,
-)
+from engine.methods.refinement import advisor
 from engine.methods.refinement.assess import report_scores
 from engine.models.protocols import Embedder
 from engine.models.reranker import load_reranker
@@ -37,28 +28,28 @@ def labelled_case(cases: CaseStore, case_id: str) -> Case:
     return with_labels(case, review_of(marks))
 
 
-def library_quartiles(cases: CaseStore, watch: Watch | None = None) -> QuartileStudy:
+def library_quartiles(cases: CaseStore, watch: Watch | None = None) -> advisor.QuartileStudy:
     """Gain of D over A in citation precision by quartile of S3, over the library's runs with the gate always."""
-    points: list[Point] = []
+    points: list[advisor.Point] = []
     rows = cases.rows(limit=LIBRARY)
     for done, row in enumerate(rows):
         (watch or Watch()).step("reading cases", done, len(rows))
         points.extend(_points(labelled_case(cases, row.id)))
-    return gain_by_quartile(points)
+    return advisor.gain_by_quartile(points)
 
 
-def _points(case: Case) -> list[Point]:
+def _points(case: Case) -> list[advisor.Point]:
     """One point for each ungated run of the case whose A and D have a citation precision."""
     found = []
     for report in reports_of(case).values():
         if report.refinement.gate == "always":
             scores = report_scores(report, case.passages)
             first, second = (scores[n].citation_precision if n in scores else None for n in ("A", "D"))
-            found.append(point_of(case.question, report.refinement, first, second))
+            found.append(advisor.point_of(case.question, report.refinement, first, second))
     return [point for point in found if point is not None]
 
 
-def case_advice(case: Case, s3: float | None = None) -> Advice:
+def case_advice(case: Case, s3: float | None = None) -> advisor.Advice:
     """Advice from what is stored; nothing is embedded."""
     return advice_on(case.question, case.passages, case.hits, case.corpus, s3)
 
@@ -70,14 +61,14 @@ def advice_on(
     corpus: str | None = None,
     s3: float | None = None,
     embedder: Embedder | None = None,
-) -> Advice:
+) -> advisor.Advice:
     """Advice by the vectors of the corpus if it has the passages, else of `embedder`, else by words (it says so)."""
     vectors = stored_vectors(corpus, passages)
     if vectors is None and embedder is not None:
         embedded = embedder.embed([question, *(passage.text for passage in passages)])
         vectors = embedded[1:]
         hits = [Hit(passage=p, score=float(s)) for p, s in zip(passages, vectors @ embedded[0], strict=True)]
-    return advise(question, passages, hits, vectors, s3)
+    return advisor.advise(question, passages, hits, vectors, s3)
 
 
 def stored_vectors(corpus: str | None, passages: tuple[Passage, ...]) -> NDArray[np.float32] | None:
@@ -95,13 +86,13 @@ def stored_vectors(corpus: str | None, passages: tuple[Passage, ...]) -> NDArray
     return found
 
 
-def task_advice(watch: Watch | None = None) -> tuple[Advice, ...]:
+def task_advice(watch: Watch | None = None) -> tuple[advisor.Advice, ...]:
     """The advisor on the passages that each example of the task table retrieves from the sample investigation."""
-    collection = Collection.open(CORPUS)
+    collection = Collection.open(advisor.CORPUS)
     found = []
-    for done, task in enumerate(TASKS):
-        (watch or Watch()).step("retrieving", done, len(TASKS))
+    for done, task in enumerate(advisor.TASKS):
+        (watch or Watch()).step("retrieving", done, len(advisor.TASKS))
         how = Retrieval(k=max(10, task.k), keep=task.k)
         context = find_context(task.question, collection, load_reranker(), how, reranked=False)
-        found.append(advice_on(task.question, context.passages, context.hits, CORPUS))
+        found.append(advice_on(task.question, context.passages, context.hits, advisor.CORPUS))
     return tuple(found)

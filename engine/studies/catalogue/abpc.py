@@ -21,21 +21,9 @@ from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.methods import registry
 from engine.methods.refinement.costs import metered
+from engine.studies import summary
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import (
-    CORRECTION,
-    PAIRED,
-    by_question,
-    corrected,
-    figure,
-    line,
-    measure,
-    measured,
-    pair,
-    points_of,
-    table,
-)
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Estimate, Figure, Found, Results, Row, Series, StudyTable, Unit
 
@@ -51,13 +39,13 @@ def of_ranking(rows: Sequence[Row], name: str, field: str = "abpc") -> list[Row]
 
 
 def _by_method(rows: Sequence[Row], values: Mapping[str, Mapping[str, float]]) -> tuple[StudyTable, Figure]:
-    means = {name: measured(own) for name, own in values.items()}
+    means = {name: summary.measured(own) for name, own in values.items()}
 
     def line_of(name: str, own: Mapping[str, float]) -> tuple[Cell, ...]:
-        nats = measure(of_ranking(rows, name, "abpc_nats"), "abpc_nats", None)
+        nats = summary.measure(of_ranking(rows, name, "abpc_nats"), "abpc_nats", None)
         return name, means[name], sum(v > 0 for v in own.values()), len(own), nats
 
-    rankings = table(
+    rankings = summary.table(
         "abpc",
         "ABPC by ranking",
         "ranking | ABPC (probability) ↑ | positive (questions) ↑ | of (questions) | ABPC (nats) ↑",
@@ -68,22 +56,26 @@ def _by_method(rows: Sequence[Row], values: Mapping[str, Mapping[str, float]]) -
         shows="grounded refinement, Tables 6 and 7",
     )
     axes, shows = ("ranking", "ABPC (probability)"), "grounded refinement, Table 7"
-    bars = figure("bars", "abpc", "ABPC by ranking", *axes, [line("ABPC", means)], shows, notes=(SCALE,))
+    bars = summary.figure(
+        "bars", "abpc", "ABPC by ranking", *axes, [summary.line("ABPC", means)], shows, notes=(SCALE,)
+    )
     return rankings, bars
 
 
 def _differences(rows: Sequence[Row], values: Mapping[str, Mapping[str, float]]) -> StudyTable:
     asked = [(name, "random") for name in values if name != "random"]
     asked += [(name, BASE) for name in values if name not in ("random", BASE)]
-    found = corrected([pair(f"{first} - {second}", values[first], values[second]) for first, second in asked])
-    return table(
+    found = summary.corrected(
+        [summary.pair(f"{first} - {second}", values[first], values[second]) for first, second in asked]
+    )
+    return summary.table(
         "differences",
         "Paired differences in ABPC",
         "comparison | difference (probability) ↑ | higher (questions) | lower (questions) | p, Holm | effect (d_z)",
         ((one.method, one.difference, one.higher, one.lower, one.p, one.effect) for one in found),
         rows,
         shows="grounded refinement, Table 7",
-        intervals=(PAIRED, CORRECTION, SCALE),
+        intervals=(summary.PAIRED, summary.CORRECTION, SCALE),
     )
 
 
@@ -94,16 +86,16 @@ def _diagnostics(rows: Sequence[Row]) -> StudyTable:
         "density_ratio": "mean |relevance|, passages over elsewhere",
     }
     flat = [replace(row, values=row.values.get("diagnostics", {})) for row in rows]
-    body = ((name.replace("_", " "), what, measure(flat, name, None)) for name, what in names.items())
+    body = ((name.replace("_", " "), what, summary.measure(flat, name, None)) for name, what in names.items())
     title, shows = f"What a map of {BASE} looks like", "grounded refinement, Table 14"
-    return table("diagnostics", title, "figure | what it is | mean", body, rows, shows=shows)
+    return summary.table("diagnostics", title, "figure | what it is | mean", body, rows, shows=shows)
 
 
 def _points(rows: Sequence[Row], names: Sequence[str]) -> Figure:
     done = [row for row in rows if row.state == "done"]
-    points = (points_of(name, ((row, name, row.values["abpc"].get(name)) for row in done)) for name in names)
+    points = (summary.points_of(name, ((row, name, row.values["abpc"].get(name)) for row in done)) for name in names)
     axes, shows = ("ranking", "ABPC (probability)"), "grounded refinement, Table 7"
-    return figure("points", "abpc_by_question", "ABPC of every question", *axes, points, shows)
+    return summary.figure("points", "abpc_by_question", "ABPC of every question", *axes, points, shows)
 
 
 def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
@@ -119,7 +111,7 @@ def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
                 series.append(Series(name=f"{name}, {way}", x=x, y=y, n=(len(own),) * len(x)))
     title = "Probability of the answer as passage tokens are removed"
     axes = "removed (share of passage tokens)", "mean probability of the explained tokens"
-    return figure("lines", "curves", title, *axes, series, "grounded refinement, section 4.2")
+    return summary.figure("lines", "curves", title, *axes, series, "grounded refinement, section 4.2")
 
 
 def extra(config: Config) -> tuple[str, ...]:
@@ -169,7 +161,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     """ABPC by method with intervals, paired differences, curves, diagnostics; of the rankings that the rows have."""
     there = {name for row in rows for name in row.values.get("abpc", {})}
     names = [name for name in (BASE, *extra(config), "occlusion", "random") if name in there]
-    values = {name: by_question(of_ranking(rows, name), "abpc", None) for name in names}
+    values = {name: summary.by_question(of_ranking(rows, name), "abpc", None) for name in names}
     rankings, bars = _by_method(rows, values)
     return Results(
         tables=(rankings, _differences(rows, values), _diagnostics(rows)),

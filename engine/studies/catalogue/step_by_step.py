@@ -24,20 +24,9 @@ from engine.methods.raise_.relevance import rate, ratings_analysis
 from engine.methods.raise_.threshold import read, recall, retrieved
 from engine.methods.raise_.values import METHODS, Solution, method_of
 from engine.methods.refinement.costs import metered
+from engine.studies import summary
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import (
-    by_method,
-    compare,
-    comparison_table,
-    counts,
-    defined,
-    figure,
-    line,
-    measure_defined,
-    of_method,
-    table,
-)
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
 
@@ -56,14 +45,14 @@ VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls",
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Accuracy by method, each against RAISE, by domain, relevance on four levels."""
-    by = by_method(rows, [method.name for method in METHODS])
+    by = summary.by_method(rows, [method.name for method in METHODS])
     methods, accuracy = _methods(config, by, rows)
     tables, figures = [methods], [accuracy]
-    if RAISE in by and len(by) > 1 and defined(rows, "correct"):
-        found = [replace(one, method=_label(one.method)) for one in compare(rows, "correct", list(by), RAISE)]
+    if RAISE in by and len(by) > 1 and summary.defined(rows, "correct"):
+        found = [replace(one, method=_label(one.method)) for one in summary.compare(rows, "correct", list(by), RAISE)]
         title, unit = "Accuracy, minus RAISE's", "share of problems"
-        tables.append(comparison_table("against_raise", title, unit, "RAISE", found))
-    if defined(rows, "correct") and any(row.values.get("domain") for row in rows):
+        tables.append(summary.comparison_table("against_raise", title, unit, "RAISE", found))
+    if summary.defined(rows, "correct") and any(row.values.get("domain") for row in rows):
         tables.append(_domain_table(by, rows))
         figures.append(_domain_figure(by))
     rated = {name: own for name, own in by.items() if any(row.values.get("levels") for row in own)}
@@ -77,7 +66,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
 
 def _figure_of(rows: Sequence[Row], name: str) -> Measure:
     """A failed problem is wrong and found nothing, what it cost is not known; what no row has is not defined."""
-    return measure_defined(rows, name, None if name in COSTS else 0.0)
+    return summary.measure_defined(rows, name, None if name in COSTS else 0.0)
 
 
 def _label(name: str) -> str:
@@ -86,22 +75,22 @@ def _label(name: str) -> str:
 
 def _methods(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> tuple[StudyTable, Figure]:
     measures = {name: {value: _figure_of(own, value) for value in VALUES} for name, own in by.items()}
-    methods = table(
+    methods = summary.table(
         "methods",
         f"Ways of reasoning on {config.data} with {config.model}",
         COLUMNS,
-        ((_label(name), *measures[name].values(), *counts(own)[1:]) for name, own in by.items()),
+        ((_label(name), *measures[name].values(), *summary.counts(own)[1:]) for name, own in by.items()),
         rows,
         "A reply without an option counts as wrong. T drops passages only in RAISE and RAISE-Direct.",
         unit="problems",
         shows="RAISE, Table 1 (its column of this data set), Table 2 (its column of this model), Fig. 2",
     )
     title, value, name, unit = "Accuracy by method", "correct", "accuracy", "share of problems"
-    if not any(defined(own, "correct") for own in by.values()):
+    if not any(summary.defined(own, "correct") for own in by.values()):
         title, value, name, unit = "ROUGE-L by method", "rouge_l", "ROUGE-L", "F1"
-    bars = line(name, {_label(method): own[value] for method, own in measures.items()})
+    bars = summary.line(name, {_label(method): own[value] for method, own in measures.items()})
     shows = "RAISE, Table 1 and Fig. 2"
-    return methods, figure("bars", "fig_2", title, "method", f"{name} ({unit})", [bars], shows)
+    return methods, summary.figure("bars", "fig_2", title, "method", f"{name} ({unit})", [bars], shows)
 
 
 def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -116,22 +105,22 @@ def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
     def line_of(domain: str, own: list[Row]) -> tuple[Cell, ...]:
         chosen = {row.unit.example for row in own if row.values.get("correct") is not None}
-        return domain, len(chosen), *(_figure_of(of_method(own, name), "correct") for name in by)
+        return domain, len(chosen), *(_figure_of(summary.of_method(own, name), "correct") for name in by)
 
     accuracy = (Column(name=_label(name), unit="share of problems", better="higher") for name in by)
     columns = (*Column.row("domain | problems"), *accuracy)
     body = (line_of(*group) for group in _domains(rows).items())
-    return table("by_domain", "Accuracy by domain", columns, body, rows, unit="problems", shows="RAISE, Fig. 7")
+    return summary.table("by_domain", "Accuracy by domain", columns, body, rows, unit="problems", shows="RAISE, Fig. 7")
 
 
 def _domain_figure(by: dict[str, list[Row]]) -> Figure:
     shown = {name: own for name, own in by.items() if name in (COT, RAISE)} or by
     series = (
-        line(_label(name), {domain: _figure_of(rows, "correct") for domain, rows in _domains(own).items()})
+        summary.line(_label(name), {domain: _figure_of(rows, "correct") for domain, rows in _domains(own).items()})
         for name, own in shown.items()
     )
     axes = "domain", "accuracy (share of problems)"
-    return figure("bars", "fig_7", "Accuracy by domain", *axes, series, "RAISE, Fig. 7")
+    return summary.figure("bars", "fig_7", "Accuracy by domain", *axes, series, "RAISE, Fig. 7")
 
 
 def _relevance(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config) -> tuple[StudyTable, Figure]:
@@ -141,7 +130,7 @@ def _relevance(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config)
         for name, own in rated.items()
     }
     shares = {name: [count[level] / (count.total() or 1) for level in RATED] for name, count in counted.items()}
-    relevance = table(
+    relevance = summary.table(
         "relevance",
         "How well the passages read help their sub-question",
         (*Column.row("method"), *(Column(name=name, unit="share") for name in RATED), *Column.row("passages")),
@@ -155,7 +144,7 @@ def _relevance(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config)
     by_level = zip(RATED, zip(*shares.values(), strict=True), strict=True)
     series = (Series(name=level, x=tuple(shares), y=y) for level, y in by_level)
     axes = "method", "share of passages (0 to 1)"
-    return relevance, figure("bars", "fig_5", "Relevance of what was retrieved", *axes, series, "RAISE, Fig. 5")
+    return relevance, summary.figure("bars", "fig_5", "Relevance of what was retrieved", *axes, series, "RAISE, Fig. 5")
 
 
 STEPS = 4  # sub-questions that an estimate takes a problem to have

@@ -66,12 +66,12 @@ def test_twenty_records_set_their_own_threshold_and_nothing_is_written_twice(tmp
 
 def test_judge_prints_winner_orders_and_raw_and_a_summary(tmp_path, monkeypatch):
     from engine.analyses.kind import Loaders
-    from engine.commands import refine as module
+    from engine.commands import refine as module, shared
     from engine.models.scripted import ScriptedWriter
     from engine.workbench import Workbench
 
     judge = ScriptedWriter(lambda asked: f"Verdict: {'X' if 'Answer X: Lind' in asked else 'Y'}", name="scripted")
-    monkeypatch.setattr(module, "workbench", lambda: Workbench(tools=Loaders(writer=lambda name: judge)))
+    monkeypatch.setattr(shared, "workbench", lambda: Workbench(tools=Loaders(writer=lambda name: judge)))
     file = tmp_path / "pairs.jsonl"
     pair = {"id": "p", "question": QUESTION, "passages": [TEXTS[0], {"text": TEXTS[1]}], "x": "Lind", "y": "Nobody"}
     bad = [{"id": "q"}, pair | {"passages": []}, pair | {"x": ""}, pair | {"y": " "}]
