@@ -18,7 +18,7 @@ from engine.answer.quoting_reader import shortened
 from engine.core.errors import AttributionError, InputError, ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Retrieval, Settings
-from engine.core.values import Answer, Case, Passage, Prompt, Segment, Stamp, inputs_hash, sha256
+from engine.core.values import Answer, Case, Passage, Prompt, Stamp, inputs_hash, sha256
 from engine.methods import signals
 from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
 from engine.methods.refinement.costs import metered
@@ -59,7 +59,7 @@ class Request:
     `use_answer`: A is the case's answer, and where its prompt is known every condition reads that prompt; else the
     writer writes A. `scorer` computes S2 and the gradient rows, by default the writer where it can. `history` is S3
     over the loaded question set or the library's cases by this writer. `read` is what the writer is given of the
-    passages, each under its number (`read_by`); empty: all of them, whole. `demonstrations` replaces the shipped ones.
+    passages, each under its number (`read_by`); empty: all of them, whole.
     """
 
     case: Case
@@ -71,7 +71,6 @@ class Request:
     scorer: LanguageModel | None = None
     history: tuple[float, ...] = ()
     read: tuple[tuple[int, Passage], ...] = ()
-    demonstrations: tuple[Segment, ...] | None = None
 
     @property
     def given(self) -> Answer | None:
@@ -106,9 +105,7 @@ def read_by(
 def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
     """The common inputs of the conditions, with notes."""
     settings, style = request.settings.refinement, request.settings.prompting.citations
-    shots = request.demonstrations
-    if shots is None:
-        shots = worked_examples(settings.demonstrations, request.case.question, MARKERS[style], request.case.corpus)
+    shots = worked_examples(settings.demonstrations, request.case.question, MARKERS[style], request.case.corpus)
     decoding = changed(
         request.settings.decoding, temperature=settings.temperature, max_new_tokens=asked_limit(request.settings)
     )
@@ -133,11 +130,8 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
         notes.append("Greedy decoding does not sample: C1 repeats A, and D and v2c write the same text if both fire.")
     if request.read:
         notes.append(f"{request.writer.name} reads the best sentences of the passages, in every condition the same.")
-    if settings.growth_for(request.writer.name):
-        notes.append(
-            f"After A a condition may write {settings.growth_for(request.writer.name):g} times A's tokens and"
-            f" {MORE_TOKENS} more."
-        )
+    if growth := settings.growth_for(request.writer.name):
+        notes.append(f"After A a condition may write {growth:g} times A's tokens and {MORE_TOKENS} more.")
     return replace(conditions, decoding=changed(decoding, max_new_tokens=limit)), tuple(notes)
 
 

@@ -144,10 +144,7 @@ def _row(variant: Variant, signals: dict[str, float | None]) -> Json:
         "seed": variant.seed,
         "outcome": variant.outcome,
         "signals": signals,
-        "forwards": variant.cost.forwards,
-        "tokens": variant.cost.tokens,
-        "written": variant.cost.written,
-        "seconds": variant.cost.seconds,
+        **{name: getattr(variant.cost, name) for name in ("forwards", "tokens", "written", "seconds")},
     }
     if variant.trigger is not None:
         row["trigger"] = variant.trigger.to_dict()
