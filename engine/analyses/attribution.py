@@ -109,12 +109,10 @@ def attribution_blocks(case: Case, attribution: Attribution, review: Review | No
         _table(case, attribution, tuple(range(first, min(first + COLUMNS, len(attribution.spans)))))
         for first in range(0, len(attribution.spans), COLUMNS)
     ]
-    blocks.extend(tables[:1])
-    blocks.append(_spans(case, attribution))
+    blocks += [*tables[:1], _spans(case, attribution)]
     if tables[1:]:
         blocks.append(Fold("The other sentences of the answer", tuple(tables[1:])))
-    heats = _token_heats(case, attribution)
-    if heats:
+    if heats := _token_heats(case, attribution):
         blocks.append(Fold("The answer's tokens, source by source", tuple(heats)))
     return blocks
 

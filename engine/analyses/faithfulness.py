@@ -179,9 +179,8 @@ def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysi
     extra = {"faithfulness": settings.faithfulness.to_dict(), "gradient": settings.gradient.to_dict()}
     known = _to_add_to(_known(case, stamp_for(case, model, settings, extra)), options.methods, settings)
     with count_forwards(model) as count:
-        for found in measured(
-            model, prompt, answer, settings, context.watch, options.methods, options.otherwise, known
-        ):
+        wanted = options.methods, options.otherwise
+        for found in measured(model, prompt, answer, settings, context.watch, *wanted, known):
             seconds = time.perf_counter() - start
             if known is None:
                 report = replace(found, forwards=count.rows, seconds=seconds, notes=(*notes, *found.notes))
@@ -303,13 +302,8 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
         )
         for c in rankings
     )
-    return [
-        Facts((("Scored by", found.model), ("Cost", cost))),
-        diagnostic_facts(found),
-        *notices(found.notes),
-        areas,
-        Fold("The curves", curves),
-    ]
+    facts = Facts((("Scored by", found.model), ("Cost", cost)))
+    return [facts, diagnostic_facts(found), *notices(found.notes), areas, Fold("The curves", curves)]
 
 
 AGREEMENT = (

@@ -34,10 +34,10 @@ from engine.models.protocols import LanguageModel
 TOP_PASSAGES = 3  # passages whose sentences are told apart by default
 
 
-def top_passages(attribution: Attribution, count: int = TOP_PASSAGES) -> tuple[int, ...]:
-    """The passages of the `count` highest sources for the whole answer: what to look into sentence by sentence."""
+def top_passages(attribution: Attribution) -> tuple[int, ...]:
+    """The passages of the highest sources for the whole answer: what to look into sentence by sentence."""
     order = sorted(range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j])
-    return tuple(dict.fromkeys(number for j in order[:count] for number in attribution.sources[j]))
+    return tuple(dict.fromkeys(number for j in order[:TOP_PASSAGES] for number in attribution.sources[j]))
 
 
 def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
@@ -166,25 +166,20 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
     model, settings = context.tools.scorer(options.model), context.settings
     unrelated = placebos_of(case, context)[:PLACEBOS]
     write = prompting(model, settings.prompting, settings.decoding, case.passages)
-    extra = {
-        "placebos": [passage.id for passage in unrelated],
-        "floor": settings.selection.floor,
-        "seed": settings.occlusion.seed,
-    }
+    how: Json = {"floor": settings.selection.floor, "seed": settings.occlusion.seed}
     grown = regenerating(
         case.question,
         [(passage,) for passage in case.passages],
         answering(write, Watch(context.watch.report, context.watch.cancel)),  # none of these texts is shown
         context.tools.embedder(DEFAULT),
         placebos=unrelated,
-        floor=settings.selection.floor,
-        seed=settings.occlusion.seed,
         watch=context.watch,
+        **how,
     )
     start = time.perf_counter()
     for found in grown:
         timed = replace(attribution_of(found, model.name), seconds=time.perf_counter() - start)
-        yield analysis_of(case, model, settings, REGENERATION, timed, extra)
+        yield analysis_of(case, model, settings, REGENERATION, timed, {"placebos": [p.id for p in unrelated], **how})
 
 
 def rows_of(case: Case, kind: str, settings: Settings) -> int:

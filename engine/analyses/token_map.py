@@ -168,14 +168,10 @@ def _run(case: Case, asked: MapRows, context: RunContext) -> Iterator[Analysis]:
 def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
     """The map that the case holds, where it was computed with the same settings on the same inputs."""
     stored = case.analysis(identity)
-    if (
-        stored is None
-        or not stored.result
-        or stored.stamp.inputs != stamp.inputs
-        or _settings(stored.stamp) != _settings(stamp)
-    ):
+    if stored is None or not stored.result:
         return None
-    return TokenMap.from_dict(stored.result)
+    same = (stored.stamp.inputs, _settings(stored.stamp)) == (stamp.inputs, _settings(stamp))
+    return TokenMap.from_dict(stored.result) if same else None
 
 
 def _settings(stamp: Stamp) -> Json:
@@ -188,9 +184,10 @@ def _missing(asked: MapRows, answer: Answer, known: TokenMap | None) -> tuple[tu
     beyond += [f"token {i + 1}" for i in asked.tokens if not 0 <= i < len(answer.tokens)]
     if beyond:
         raise AttributionError(f"The answer has no {beyond[0]}. Choose one of its sentences or tokens.")
-    there = (known.sentences, known.tokens) if known else ((), ())
-    spans = sorted({answer.sentences[i] for i in asked.sentences} - set(there[0]))
-    return tuple(spans), tuple(sorted(set(asked.tokens) - set(there[1])))
+    sentences, tokens = {answer.sentences[i] for i in asked.sentences}, set(asked.tokens)
+    if known:
+        sentences, tokens = sentences.difference(known.sentences), tokens.difference(known.tokens)
+    return tuple(sorted(sentences)), tuple(sorted(tokens))
 
 
 def _token_map(
@@ -200,6 +197,7 @@ def _token_map(
     passages = list(passage_places(model, prompt, coded))
     rows = (*found.by_span, *found.by_token)
     bodies = [(number, passage_body(segment)[0], tokens) for number, segment, tokens in passages]
+    content = np.flatnonzero(content_mask(answer)).tolist()
     return TokenMap(
         model=model.name,
         target=found.target,
@@ -211,11 +209,7 @@ def _token_map(
         sentences=tuple(found.spans[whole:]),
         tokens=found.tokens,
         rows=tuple(tuple(tuple(row[t.position] for t in tokens) for *_, tokens in passages) for row in rows),
-        argmax_differs=tuple(
-            t
-            for t in np.flatnonzero(content_mask(answer)).tolist()
-            if found.argmax and found.argmax[t] != answer.tokens[t].id
-        ),
+        argmax_differs=tuple(t for t in content if found.argmax and found.argmax[t] != answer.tokens[t].id),
         forwards=found.forwards,
         backwards=found.backwards,
         seconds=found.seconds,
@@ -373,22 +367,16 @@ def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
     places = [found.answer.sentences.index(span) + 1 for span in found.sentences]
     names = ["Whole answer", *(f"Sentence {place}" for place in places)]
     targets = list(zip(names, found.rows[: len(names)], strict=True))
-    blocks: list[Block] = [
-        Facts(
-            (
-                ("Method", found.method),
-                ("Scored by", found.model),
-                ("Target", found.target),
-                ("Cost", f"{found.forwards:,} forwards, {found.backwards:,} backwards, {found.seconds:.1f} s"),
-                ("Faithfulness", check.sentence if check else "not checked"),
-                ("Answer tokens where the model would have chosen another", str(len(found.argmax_differs))),
-            )
-        ),
-        *notices(found.notes),
-        _sums(case, found, targets),
-    ]
-    blocks.append(Fold("The passages for the whole answer", _heats(case, found, found.rows[0])))
-    return blocks
+    facts = (
+        ("Method", found.method),
+        ("Scored by", found.model),
+        ("Target", found.target),
+        ("Cost", f"{found.forwards:,} forwards, {found.backwards:,} backwards, {found.seconds:.1f} s"),
+        ("Faithfulness", check.sentence if check else "not checked"),
+        ("Answer tokens where the model would have chosen another", str(len(found.argmax_differs))),
+    )
+    heats = Fold("The passages for the whole answer", _heats(case, found, found.rows[0]))
+    return [Facts(facts), *notices(found.notes), _sums(case, found, targets), heats]
 
 
 def _sums(case: Case, found: TokenMap, targets: list[tuple[str, Row]]) -> Table:

@@ -256,11 +256,9 @@ def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None 
 
     `sources` is RAGTruth's source_info.jsonl. Without `layout` each record is looked at.
     """
-    model = ""
     whole = _whole(data.removeprefix(BOM_UTF8))
-    if isinstance(whole, dict) and isinstance(whole.get("data"), list):
-        args = whole.get("args")
-        model = str(args.get("model", "")) if isinstance(args, dict) else ""
+    args = whole.get("args") if isinstance(whole, dict) else None  # of an ALCE result file
+    model = str(args.get("model", "")) if isinstance(args, dict) else ""
     known = _sources(sources)
     for number, record in enumerate(_records(data, whole), start=1):
         try:
@@ -282,12 +280,10 @@ def _whole(data: bytes) -> Any:
 
 
 def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
-    if isinstance(whole, dict):
-        listed = whole.get("data")
-        items = listed if isinstance(listed, list) else [whole]
-    elif isinstance(whole, list):
-        items = whole
-    else:
+    items = whole["data"] if isinstance(whole, dict) and isinstance(whole.get("data"), list) else whole
+    if isinstance(items, dict):
+        return [items]
+    if not isinstance(items, list):
         return read_jsonl(_lines(data))
     wrong = RecordError("This is not a JSON object. Write one object per record.")
     return [item if isinstance(item, dict) else wrong for item in items]

@@ -362,14 +362,13 @@ def _verdict(sentence: SentenceVerdict) -> Cell:
 
 def _signed(case: Case, review: Review, content: str, head: str) -> Facts:
     said = f"{review.conclusion.value}: {review.conclusion.reason.rstrip('.')}; " if review.conclusion else ""
-    return Facts(
-        (
-            ("Conclusion of the review", f"{said}{_status(review)}" if review.reviewer else "not reviewed"),
-            ("Written by", case.stamp.model),
-            ("Content hash", content),
-            ("Head hash of the review", head or "none"),
-        )
+    facts = (
+        ("Conclusion of the review", f"{said}{_status(review)}" if review.reviewer else "not reviewed"),
+        ("Written by", case.stamp.model),
+        ("Content hash", content),
+        ("Head hash of the review", head or "none"),
     )
+    return Facts(facts)
 
 
 # The analyses: each drawn by its kind, of an unknown kind or shape what was stored.

@@ -164,7 +164,7 @@ def test_sentences_inside_passages_are_sources():
 def test_top_passages_are_those_with_the_highest_scores():
     model = ScriptedScorer(lambda p, w, t: -9.0 + sum(p.keys()))
     result = occlusion(model, a_prompt("a", "b", "c", "d"), tiny_answer(model), floors=False)
-    assert top_passages(result, 2) == (4, 3)
+    assert top_passages(result) == (4, 3, 2)
 
 
 def test_above_the_limit_a_surrogate_stands_in_and_says_so():
