@@ -52,11 +52,6 @@ class Quality(Value, frozen=True):
         return self.unsupported / self.facts if self.facts else None
 
     @property
-    def unsettled_share(self) -> float | None:
-        """Share of the facts, in [0, 1]; None without a checked fact."""
-        return self.unsettled / self.facts if self.facts else None
-
-    @property
     def citation_precision(self) -> float | None:
         """Share of the citations whose passage bears out a fact of the sentence; None without one."""
         return self.citations_supported / self.citations if self.citations else None
@@ -127,10 +122,12 @@ def leaderboard(rows: Sequence[CaseRow], found: Mapping[str, Quality], group: Gr
 def _standing(cases: Sequence[Quality]) -> Standing:
     return Standing(
         cases=len(cases),
-        borne_out=mean_or_none([share for case in cases if (share := case.borne_out_share) is not None]),
-        unsettled=mean_or_none([share for case in cases if (share := case.unsettled_share) is not None]),
+        borne_out=mean_or_none([case.borne_out / case.facts for case in cases if case.facts]),
+        unsettled=mean_or_none([case.unsettled / case.facts for case in cases if case.facts]),
         edits=sum(case.edits for case in cases) / len(cases),
-        citation_precision=mean_or_none([p for case in cases if (p := case.citation_precision) is not None]),
+        citation_precision=mean_or_none(
+            [case.citations_supported / case.citations for case in cases if case.citations]
+        ),
         conclusions=dict(Counter(case.conclusion for case in cases if case.conclusion)),
     )
 

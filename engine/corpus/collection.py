@@ -294,9 +294,7 @@ class Collection:
                 store.drop_originals(self.folder, (document for document, _, _ in self.snapshot().spans()))
         now = self.manifest
         return IngestReport(
-            added=tally["added"],
-            unchanged=tally["unchanged"],
-            replaced=tally["replaced"],
+            **{what: tally[what] for what in ("added", "unchanged", "replaced")},
             skipped=tuple(skipped),
             documents=now.documents,
             passages=now.passages,
