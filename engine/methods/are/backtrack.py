@@ -240,7 +240,6 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
                 status="suggestion",
                 why=WHY.format("the sentence" if sentence else "the aside"),
                 evidence=evidence,
-                ruling=None,
             )
         )
     return result

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
@@ -186,9 +187,7 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
     [(3, 4, '5', '8')]
     """
     a, b = _WORDS.findall(old), _WORDS.findall(new)
-    places = [0]
-    for word in a:
-        places.append(places[-1] + len(word))
+    places = [0, *accumulate(map(len, a))]
     spans: list[tuple[int, int, int, int]] = []
     for kind, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if kind != "equal" and spans and not "".join(a[spans[-1][1] : i]).strip():
