@@ -149,10 +149,10 @@ def passage_windows(passages: Sequence[Passage]) -> list[Window]:
     ]
 
 
-def best_windows(text: str, found: Sequence[Window], most: int = READ) -> list[int]:
-    """Places of the windows that hold most of the text's content words, best first."""
+def best_windows(text: str, found: Sequence[Window]) -> list[int]:
+    """Places of the `READ` windows that hold most of the text's content words, best first."""
     weights = word_weights(text, [window.stems for window in found])
-    return sorted(range(len(found)), key=lambda i: -covered(weights, found[i].stems))[:most]
+    return sorted(range(len(found)), key=lambda i: -covered(weights, found[i].stems))[:READ]
 
 
 def closest_sentences(texts: Sequence[str], passages: Sequence[Passage], embedder: Embedder) -> list[tuple[str, float]]:

@@ -204,19 +204,18 @@ def precisions_on(name: str, labels: Ints, verdict: Ints) -> tuple[Precision, ..
 # Measures and thresholds, which the training of the shipped verifiers shares.
 
 
-def macro_f1(labels: Ints, called: Ints, weights: Floats | None = None) -> float:
+def macro_f1(labels: Ints, called: Ints) -> float:
     """Mean F1 of the classes that occur among `labels`."""
-    return float(np.mean([f for f in class_f1(labels, called, weights) if not np.isnan(f)]))
+    return float(np.mean([f for f in class_f1(labels, called) if not np.isnan(f)]))
 
 
-def class_f1(labels: Ints, called: Ints, weights: Floats | None = None) -> list[float]:
+def class_f1(labels: Ints, called: Ints) -> list[float]:
     """F1 of each class; NaN for a class that `labels` lacks."""
-    weight = np.ones(len(labels)) if weights is None else weights
     scores = []
     for index in range(len(CLASSES)):
         true, mine = labels == index, called == index
-        both = (weight * (true & mine)).sum()
-        scores.append(float(2 * both / ((weight * true).sum() + (weight * mine).sum())) if true.any() else float("nan"))
+        both, held = (true & mine).sum(), true.sum() + mine.sum()
+        scores.append(float(2 * both / held) if true.any() else float("nan"))
     return scores
 
 

@@ -106,7 +106,7 @@ def test_where_the_passages_exceed_the_window_the_other_parts_decide():
 
 def test_the_windows_with_most_of_the_words_are_read():
     found = passage_windows(PASSAGES)
-    assert found[best_windows("Does gold shine?", found, 1)[0]].number == 2
+    assert found[best_windows("Does gold shine?", found)[0]].number == 2
 
 
 def test_nothing_to_go_by_gives_nothing():

@@ -126,10 +126,9 @@ def test_f1_agrees_with_scikit_learn():
     from sklearn.metrics import f1_score
 
     rng = np.random.default_rng(1)
-    labels, mine, weights = rng.integers(0, 3, 200), rng.integers(0, 3, 200), rng.random(200)
+    labels, mine = rng.integers(0, 3, 200), rng.integers(0, 3, 200)
     np.testing.assert_allclose(class_f1(labels, mine), f1_score(labels, mine, average=None))
-    expected = f1_score(labels, mine, average="macro", sample_weight=weights)
-    assert macro_f1(labels, mine, weights) == pytest.approx(expected)
+    assert macro_f1(labels, mine) == pytest.approx(f1_score(labels, mine, average="macro"))
 
 
 def test_a_class_without_labels_is_left_out():
