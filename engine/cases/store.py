@@ -411,12 +411,11 @@ class CaseStore:
             history: list[Mark] = []
             origin = MarkDraft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
             standing = (*review.notes, *review.labels.values(), *review.overrides.values())
-            for draft in (origin, *(_copied(mark) for mark in sorted(standing, key=lambda mark: mark.number))):
+            drafts = [origin]
+            for mark in sorted(standing, key=lambda mark: mark.number):
+                kept = {name: getattr(mark, name) for name in MarkDraft.__struct_fields__}
+                drafts.append(MarkDraft(**{**kept, "source": mark.hash}))
+            for draft in drafts:
                 history.append(append(case, history, draft, now(), key))
                 add_mark(connection, history[-1])
         return case
-
-
-def _copied(mark: Mark) -> MarkDraft:
-    kept = {name: getattr(mark, name) for name in MarkDraft.__struct_fields__}
-    return MarkDraft(**{**kept, "source": mark.hash})

@@ -97,17 +97,15 @@ def _writes(model: Writer, prompt: Prompt) -> Iterator[SelfTestCheck]:
 
 def _template(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
     """The prompt reads back as the tokenizer's own rendering of the same conversation does."""
+    from rapidfuzz.distance import Hamming
+
     tokenizer = model.tokenizer
     read = _read_back(tokenizer, model.encode(prompt).ids)
     how = "with its chat template" if tokenizer.chat_template else "without a chat template"
-    off = min(_differing(read, wanted) for wanted in _renderings(tokenizer, prompt))
+    off = min(Hamming.distance(read, wanted) for wanted in _renderings(tokenizer, prompt))
     yield SelfTestCheck(
         name="chat template round trip", passed=off == 0, detail=f"{how}: characters that differ", figure=off
     )
-
-
-def _differing(one: str, other: str) -> int:
-    return sum(a != b for a, b in zip(one, other, strict=False)) + abs(len(one) - len(other))
 
 
 def _renderings(tokenizer: Any, prompt: Prompt) -> tuple[str, ...]:

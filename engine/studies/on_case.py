@@ -49,11 +49,6 @@ def _points(case: Case) -> list[advisor.Point]:
     return [point for point in found if point is not None]
 
 
-def case_advice(case: Case, s3: float | None = None) -> advisor.Advice:
-    """Advice from what is stored; nothing is embedded."""
-    return advice_on(case.question, case.passages, case.hits, case.corpus, s3)
-
-
 def advice_on(
     question: str,
     passages: tuple[Passage, ...],

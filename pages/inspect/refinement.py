@@ -41,7 +41,7 @@ from engine.methods.refinement.assess import RefinementReport
 from engine.methods.refinement.gates import flags_of
 from engine.methods.refinement.values import Gate
 from engine.report.drawings import drawn_signals
-from engine.studies.on_case import case_advice, library_quartiles, task_advice
+from engine.studies.on_case import advice_on, library_quartiles, task_advice
 
 
 def side_by_side(report: RefinementReport, names: Iterable[str]) -> None:
@@ -144,7 +144,8 @@ def quartiles_tab() -> None:
 
 def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     """Advice on this case; folded, the task table of an investigation."""
-    advice_view(case_advice(case, report.refinement.signals.s3 if report else None))
+    s3 = report.refinement.signals.s3 if report else None
+    advice_view(advice_on(case.question, case.passages, case.hits, case.corpus, s3))
     with st.expander("Tasks of a money-laundering investigation"):
         investigation_tasks()
 

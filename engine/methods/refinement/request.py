@@ -183,11 +183,6 @@ def stamp_for(request: Request, decoding: Decoding) -> Stamp:
     return changed(stamp, settings=msgspec.json.decode(msgspec.json.encode({**stamp.settings, **own})))
 
 
-def same_run(first: Stamp, second: Stamp) -> bool:
-    """Whether two stamps differ in time at most."""
-    return changed(first, created="") == changed(second, created="")
-
-
 def own_tokens(request: Request, answer: Answer) -> Answer:
     """A with the scorer's token ids: as generated where it wrote A, else its text tokenised once."""
     case, style = request.case, request.settings.prompting.citations

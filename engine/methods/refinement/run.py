@@ -31,7 +31,6 @@ from engine.methods.refinement.request import (
     conditions_of,
     decoding_for,
     own_tokens,
-    same_run,
     scored_prompt,
     sent_for_a,
     signals_of,
@@ -143,7 +142,9 @@ class _Refining:
         fresh = Refinement(
             stamp=stamp, gate=request.gate, order=request.variants, decoding=self.conditions.decoding, notes=notes
         )
-        kept = earlier if earlier is not None and same_run(earlier.stamp, stamp) else fresh
+        kept = earlier or fresh
+        if changed(kept.stamp, created="") != changed(stamp, created=""):
+            kept = fresh  # the earlier one is another run
         if kept.scorer != request.scores_with.name:
             kept = changed(kept, signals=Signals(), gradient=None, shared={})
         order = tuple(n for n in VARIANTS if n in {*request.variants, *kept.variants, "A", "B"})

@@ -16,7 +16,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Answer, Case, Stamp
 from engine.models.scripted import ScriptedWriter
-from engine.studies.on_case import case_advice, labelled_case, library_quartiles
+from engine.studies.on_case import advice_on, labelled_case, library_quartiles
 from tests.analysing import refined
 from tests.engine.refinement.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
 from tests.tiny import tiny_model
@@ -165,6 +165,7 @@ def test_facts_of_this_very_answer_are_followed(cases):
 
 
 def test_advice_on_a_case_without_its_corpus_compares_words(cases):
-    found = case_advice(replace(save(cases), corpus="gone"), s3=0.5)
+    case = save(cases)
+    found = advice_on(case.question, case.passages, case.hits, "gone", s3=0.5)
     sentence = next(p.sentence for p in found.proxies if p.name == "similarity of passages")
     assert "share" in sentence
