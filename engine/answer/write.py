@@ -61,7 +61,6 @@ class Write(Protocol):
 
     def __call__(self, question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
         """Return the answer and what made it."""
-        ...
 
 
 def quoting(embedder: Embedder, settings: Reader) -> Write:

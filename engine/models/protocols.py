@@ -79,7 +79,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
         """Return unit vectors, shape (len(texts), dimensions)."""
-        ...
 
 
 @runtime_checkable
@@ -90,7 +89,6 @@ class Reranker(Protocol):
 
     def rank_scores(self, question: str, texts: Sequence[str]) -> Floats:
         """Return one score per text, shape (len(texts),)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -114,11 +112,9 @@ class Entailment(Protocol):
 
     def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> list[Judged]:
         """Judge (claim, evidence) pairs, batched, in order."""
-        ...
 
     def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
         """Probability in [0, 1] that the evidence entails the claim, shape (len(pairs),)."""
-        ...
 
 
 @runtime_checkable
@@ -136,7 +132,6 @@ class Writer(Protocol):
         The answer carries text and tokens (ids, spans, log-probabilities where known); citations and sentences
         are added by `engine.answer.citations`.
         """
-        ...
 
 
 @runtime_checkable
@@ -145,11 +140,9 @@ class LanguageModel(Writer, Protocol):
 
     def encode(self, prompt: Prompt) -> TokenPrompt:
         """Tokenise each segment on its own and concatenate; add the chat template's tokens."""
-        ...
 
     def encode_answer(self, text: str) -> Answer:
         """An answer from plain text, tokenised once (imported answers): token ids and character spans."""
-        ...
 
     def score(
         self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
@@ -159,7 +152,6 @@ class LanguageModel(Writer, Protocol):
         Row i, column t: log p(answer[t] | prompts[i], answer[:t]). Exact: a row does not depend on the others
         beyond the numerical floor.
         """
-        ...
 
 
 @runtime_checkable
@@ -168,7 +160,6 @@ class BatchWriter(LanguageModel, Protocol):
 
     def writes_together(self) -> bool:
         """Whether it does; else `generate_many` writes one after the other."""
-        ...
 
     def generate_many(
         self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
@@ -177,7 +168,6 @@ class BatchWriter(LanguageModel, Protocol):
 
         `decoding` is one for all, or one per prompt. Raises what `generate` does, before anything is written.
         """
-        ...
 
 
 def require(model: Writer, capability: Literal["generate", "score", "gradients"]) -> None:

@@ -106,15 +106,12 @@ class Pool(Protocol):
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Start a unit; `left` is what the whole run may still take of served models, equal shares for the workers."""
-        ...
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended, None where none did in time."""
-        ...
 
     def close(self) -> None:
         """End the workers; what they have not finished is lost."""
-        ...
 
 
 def at_once(config: Config, writes: bool) -> int:
