@@ -61,11 +61,9 @@ def token_gains(left_out: Floats, alone: Floats) -> Floats:
     >>> token_gains(np.array([[0.5, -0.25]]), np.array([[-0.5, 0.75]])).tolist()
     [[0.5, 0.75]]
     """
-    gains: Floats = np.maximum(left_out, 0.0) + np.maximum(alone, 0.0)
-    return gains
+    return np.maximum(left_out, 0.0) + np.maximum(alone, 0.0)
 
 
 def _probabilities(rows: Floats) -> Floats:
     """Probabilities of log-probabilities, not a number where a row is missing."""
-    found: Floats = np.exp(np.where(np.isfinite(rows), rows, np.nan))
-    return found
+    return np.exp(np.where(np.isfinite(rows), rows, np.nan))

@@ -130,8 +130,7 @@ def calibrated(
 def folds_of(claims: Sequence[str]) -> Ints:
     """A number from 0 to 4 for each pair; the pairs of one claim are together."""
     each, claim_of = np.unique(claims, return_inverse=True)
-    folds: Ints = np.random.default_rng(1337).permutation(len(each))[claim_of] % _FOLDS
-    return folds
+    return np.random.default_rng(1337).permutation(len(each))[claim_of] % _FOLDS
 
 
 def _require_enough(labels: Ints) -> None:
@@ -253,8 +252,7 @@ def fit_thresholds(sets: Sequence[tuple[Floats, Ints]], start: Thresholds | None
 def called(maxima: Floats, supportive: float, editing: float) -> Ints:
     """The class of each row of (p supportive, p editing required): `decide` for arrays."""
     ratios = maxima / np.array([supportive, editing], dtype=np.float32)
-    result: Ints = np.where(ratios.max(axis=1) >= 1.0, ratios.argmax(axis=1), 2)
-    return result
+    return np.where(ratios.max(axis=1) >= 1.0, ratios.argmax(axis=1), 2)
 
 
 # In the data folder.

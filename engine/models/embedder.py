@@ -147,8 +147,7 @@ class TwoTowers:
 
 def embed_passages(embedder: Embedder, texts: Sequence[str], watch: Watch | None = None) -> Floats:
     """Unit vectors of texts that are searched, shape (len(texts), dimensions); questions go through `embed`."""
-    vectors: Floats = getattr(embedder, "embed_passages", embedder.embed)(texts, watch)
-    return vectors
+    return getattr(embedder, "embed_passages", embedder.embed)(texts, watch)
 
 
 class ScriptedEmbedder:

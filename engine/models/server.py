@@ -250,8 +250,7 @@ class Budget:
     @property
     def mine(self) -> Spent:
         """The spending of the current thread so far."""
-        spent: Spent = getattr(self._mine, "spent", Spent())
-        return spent
+        return getattr(self._mine, "spent", Spent())
 
     def _add(self, spent: Spent) -> None:
         self.spent += spent

@@ -50,8 +50,7 @@ def best_rows(scores: Floats, count: int) -> Places:
     count = min(max(count, 1), len(scores))
     floor = np.partition(scores, len(scores) - count)[len(scores) - count]
     reaching = np.flatnonzero(scores >= floor)
-    best: Places = reaching[np.argsort(-scores[reaching], kind="stable")][:count]
-    return best
+    return reaching[np.argsort(-scores[reaching], kind="stable")][:count]
 
 
 def _tokens(texts: list[str]) -> list[list[str]]:
@@ -186,8 +185,7 @@ class Postings:
     def _adds_to(self, word: int, rows: NDArray[Any]) -> Floats:
         texts, adds = self._part(word)
         place = np.minimum(np.searchsorted(texts, rows.astype(texts.dtype)), len(texts) - 1)
-        added: Floats = np.where(texts[place] == rows, adds[place], np.float32(0))
-        return added
+        return np.where(texts[place] == rows, adds[place], np.float32(0))
 
 
 def write_postings(place: Path, texts: Iterable[str], size: int) -> None:

@@ -122,8 +122,7 @@ def check_query(query: str) -> str:
 def fuse(dense: Floats, lexical: Floats) -> Floats:
     """The hybrid score: cosine plus `LEXICAL` times BM25 over the best BM25; shape (n,), about -1 to 1.2."""
     best = float(lexical.max(initial=0.0))
-    total: Floats = dense + LEXICAL * lexical / best if best > 0 else dense
-    return total
+    return dense + LEXICAL * lexical / best if best > 0 else dense
 
 
 def _hits(snapshot: Snapshot, rows: NDArray[np.intp] | None, parts: dict[str, Floats], k: int) -> list[Hit]:

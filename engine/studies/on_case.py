@@ -77,8 +77,7 @@ def stored_vectors(corpus: str | None, passages: tuple[Passage, ...]) -> NDArray
     rows = snapshot.rows(passage.id for passage in passages)
     if any(passage.id not in rows for passage in passages):
         return None
-    found: NDArray[np.float32] = snapshot.vectors[[rows[passage.id] for passage in passages]]
-    return found
+    return snapshot.vectors[[rows[passage.id] for passage in passages]]
 
 
 def task_advice(watch: Watch | None = None) -> tuple[advisor.Advice, ...]:

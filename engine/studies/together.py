@@ -54,8 +54,7 @@ class Together:
     @property
     def spared(self) -> ForwardCount:
         """The current thread's."""
-        found: ForwardCount = getattr(self._mine, "spared", ForwardCount())
-        return found
+        return getattr(self._mine, "spared", ForwardCount())
 
     def generate(
         self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
