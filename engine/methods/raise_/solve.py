@@ -17,14 +17,7 @@ from engine.core.errors import PromptTooLong
 from engine.core.progress import Watch, whole
 from engine.core.settings import Decoding
 from engine.core.values import Hit, Passage, Prompt
-from engine.methods.raise_.steps import (
-    chain_of_thought_prompt,
-    decompose_prompt,
-    final_answer_prompt,
-    parse,
-    search_prompt,
-    sub_answer_prompt,
-)
+from engine.methods.raise_ import steps
 from engine.methods.raise_.values import (
     Call,
     Problem,
@@ -107,8 +100,8 @@ class _Reasoning:
 
     def by_steps(self, solution: Solution) -> Iterator[Solution]:
         """Algorithm 1."""
-        asked = self._ask("sub-questions", decompose_prompt(solution.problem, self.means.demonstrations))
-        subquestions, notes = parse(asked.reply, self.means.max_steps)
+        asked = self._ask("sub-questions", steps.decompose_prompt(solution.problem, self.means.demonstrations))
+        subquestions, notes = steps.parse(asked.reply, self.means.max_steps)
         listed = ProblemDecomposition(subquestions=subquestions, asked=asked, notes=notes)
         solution = replace(solution, decomposition=listed)
         yield solution
@@ -122,7 +115,7 @@ class _Reasoning:
             for step in self._step(solution, ReasonStep(number=number, question=sub.question, query=sub.query)):
                 solution = replace(solution, steps=(*earlier, step))
                 yield solution
-        yield self._finished(solution, final_answer_prompt(solution.problem, solution.steps))
+        yield self._finished(solution, steps.final_answer_prompt(solution.problem, solution.steps))
 
     def directly(self, solution: Solution) -> Iterator[Solution]:
         """Without decomposition: the problem is its own only step, and the answer sees the passages."""
@@ -134,7 +127,7 @@ class _Reasoning:
             passages = step.passages
             solution = replace(solution, steps=(step,))
             yield solution
-        yield self._finished(solution, chain_of_thought_prompt(solution.problem, passages))
+        yield self._finished(solution, steps.chain_of_thought_prompt(solution.problem, passages))
 
     def _step(self, solution: Solution, step: ReasonStep) -> Iterator[ReasonStep]:
         """One step: search with T where the method searches, principle where it steps back, sub-answer."""
@@ -142,10 +135,10 @@ class _Reasoning:
             step = self._searched(step, self.method.searches, solution.threshold)
             yield step
         if self.method.principled:
-            prompt = search_prompt("principle", step, self.means.demonstrations)
+            prompt = steps.search_prompt("principle", step, self.means.demonstrations)
             step = replace(step, principle=self._ask("principle", prompt))
             yield step
-        asked = self._ask("sub-answer", sub_answer_prompt(solution.problem, solution.steps, step))
+        asked = self._ask("sub-answer", steps.sub_answer_prompt(solution.problem, solution.steps, step))
         empty = () if asked.reply.strip() else (EMPTY_ANSWER,)
         yield replace(step, asked=asked, notes=(*step.notes, *empty))
 
@@ -156,7 +149,7 @@ class _Reasoning:
         """
         asked, text = None, step.question
         if kind == "logical query" or kind == "principle" or kind == "hypothetical answer":
-            asked = self._ask(kind, search_prompt(kind, step, self.means.demonstrations))
+            asked = self._ask(kind, steps.search_prompt(kind, step, self.means.demonstrations))
             text = asked.reply.strip()
         note = "" if text else f"The model did not write a {kind}, so the search used the search query."
         text = text or step.query
