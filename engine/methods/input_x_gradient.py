@@ -25,7 +25,7 @@ from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt, Value
 from engine.methods.spans import Span, content_mask, span_masks
 from engine.models.hooks import count_forwards
-from engine.models.memory import is_out_of_memory
+from engine.models.memory import check_fits, is_out_of_memory
 from engine.models.protocols import LanguageModel, TokenPrompt, require
 
 if TYPE_CHECKING:
@@ -189,8 +189,6 @@ def relevance_by(
 
 def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
     """Encode the prompt and refuse what does not fit into the window (`PromptTooLong`)."""
-    from engine.models.memory import check_fits
-
     coded: TokenPrompt = model.encode(prompt)
     window = getattr(model, "window", None)
     if window is not None:
