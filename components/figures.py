@@ -143,19 +143,6 @@ def _points(chart: go.Figure, series: Series, number: int) -> None:
     chart.add_scatter(**_common(series, mode="markers", marker=marker))
 
 
-def _boxes(chart: go.Figure, series: Series, number: int) -> None:
-    chart.add_box(**_common(series, boxpoints="all", marker={"color": COLOURS[number % len(COLOURS)]}))
-
-
-def _histogram(chart: go.Figure, series: Series, number: int) -> None:
-    counted = bool(series.y)
-    marker = {"color": COLOURS[number % len(COLOURS)]}
-    if counted:
-        chart.add_bar(**_common(series, marker=marker))
-    else:
-        chart.add_histogram(x=_places(series), name=chart_text(series.name), marker=marker, opacity=0.75)
-
-
 def _contour(chart: go.Figure, series: Series, number: int) -> None:
     """Level curves if there is a grid; a dashed line for two points; a point with its name."""
     if series.z:
@@ -186,7 +173,5 @@ _DRAW: dict[str, Callable[[go.Figure, Series, int], None]] = {
     "lines": _line,
     "bars": _bars,
     "points": _points,
-    "boxes": _boxes,
-    "histogram": _histogram,
     "contour": _contour,
 }

@@ -170,7 +170,7 @@ class Series(Value, frozen=True):
     side: Literal["left", "right"] = "left"
 
 
-FigureKind = Literal["lines", "bars", "points", "boxes", "histogram", "contour"]
+FigureKind = Literal["lines", "bars", "points", "contour"]
 
 
 class Figure(Value, frozen=True):

@@ -152,7 +152,7 @@ def test_long_names_on_an_axis_are_cut_where_many_share_it():
 
 def test_every_kind_of_figure_is_drawn_with_its_intervals_and_cases():
     line = Series(name="<b>a</b>", x=(1, 2), y=(0.5, None), low=(0.4, None), high=(0.7, None), cases=("c1", "c2"))
-    for kind in ("lines", "bars", "points", "boxes", "histogram"):
+    for kind in ("lines", "bars", "points"):
         chart = drawn(Figure(name="f", title="F", kind=kind, x=Axis(name="x"), y=Axis(name="y"), series=(line,)))
         assert len(chart.data) == 1
     chart = drawn(Figure(name="f", title="F", kind="lines", x=Axis(name="x"), y=Axis(name="y"), series=(line,)))
