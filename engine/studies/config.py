@@ -95,23 +95,20 @@ class Config(Value, frozen=True):
 
     def stages(self, seed: int) -> Settings:
         """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""
-        data = Settings().apply([f"paper={self.paper}"] if self.paper else []).to_dict()
+        start = Settings().apply([f"paper={self.paper}"] if self.paper else [])
+        data, values = start.to_dict(), dict[str, Any]()
         for stage, fields in self.settings.items():
             strange = sorted(set(fields) - set(data.get(stage, {})))
             if strange or stage not in data:
                 known = ", ".join(data.get(stage, data))
                 raise InputError(f"[settings.{stage}] {', '.join(strange)} is not a setting. Available: {known}.")
-            data[stage].update(fields)
-        for stage in ("decoding", "occlusion", "faithfulness"):
-            if "seed" in self.settings.get(stage, {}):
-                raise InputError(f"{stage}.seed has no effect on a study. Write seeds = [...] in the config instead.")
-            data[stage]["seed"] = seed
-        if "seeds" not in self.settings.get("refinement", {}):
-            data["refinement"]["seeds"] = self.seeds  # of A's runs: no other condition draws from one of them
-        try:
-            return converted(data, Settings)
-        except msgspec.ValidationError as error:
-            raise InputError(f"A value under [settings] has the wrong type or is out of range: {error}.") from error
+            values |= {f"{stage}.{field}": value for field, value in fields.items()}
+        for place in ("decoding.seed", "occlusion.seed", "faithfulness.seed"):
+            if place in values:
+                raise InputError(f"{place} has no effect on a study. Write seeds = [...] in the config instead.")
+            values[place] = seed
+        values.setdefault("refinement.seeds", self.seeds)  # of A's runs: no other condition draws from one of them
+        return start.with_values(values)
 
 
 def with_assignments(config: Config, assignments: Sequence[str]) -> Config:
