@@ -156,3 +156,14 @@ def finite(participle: str, tag: str) -> str:
 
     lemmas = getLemma(participle.lower(), "VERB", lemmatize_oov=False)
     return next(iter(getInflection(lemmas[0], tag, inflect_oov=False)), "") if lemmas else ""
+
+
+def is_participle(form: str) -> bool:
+    """Can the past form of a verb be its past participle, too; False if it is not in the lexicon.
+
+    >>> is_participle("poured"), is_participle("became")
+    (True, False)
+    """
+    from lemminflect import getInflection, getLemma
+
+    return any(form in getInflection(lemma, "VBN", inflect_oov=False) for lemma in getLemma(form, "VERB", False))

@@ -62,10 +62,12 @@ def resolve(fact: str, known: Known) -> tuple[str, int]:
     """
     match = _PRONOUN.match(fact) or _POSSESSIVE.match(fact)
     low = match.group().lower() if match else ""
-    name = known.subjects.get(_OWN.get(low, low))
+    kind = _OWN.get(low, low)
+    name = known.subjects.get(kind)
     if match is None or name is None:
         return fact, 0
-    new = name if match.re is _PRONOUN else f"{name}'s"
+    owned = "'" if kind == "they" and name.endswith("s") else "'s"
+    new = name if match.re is _PRONOUN else name + owned
     return new + fact[match.end() :], len(new)
 
 

@@ -18,7 +18,7 @@ from itertools import groupby, islice, pairwise
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.parser import finite, parse
+from engine.english.parser import finite, is_participle, parse
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -61,6 +61,12 @@ _JOINING = word_set("and but & as well also plus both while yet")
 _STATED = word_set("although though because whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
 _CONDITIONS = word_set("if unless whether until")
+_PRESENT = word_set("is are am 's 're 'm")
+_CHOOSING = word_set("whichever whatever whoever whomever")
+_PARTS_OF = word_set("sum total average mean ratio product difference mixture combination comparison merger union")
+_EXCEPTING = word_set("except excluding besides")
+_ALL = word_set("nobody none nothing everyone everybody everything anyone anybody anything all")
+_ENDS = word_set("to until till")
 _BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
 _DETERMINING = {"det", "poss", "nummod"}
 _TENSES = {"is": "VBZ", "are": "VBP", "was": "VBD", "were": "VBD"}
@@ -152,11 +158,27 @@ def _is_negated(verb: Token) -> bool:
 
 
 def _tag(verb: Token) -> str:
-    """The verb's tag, corrected to a finite one after a finite verb without auxiliary ("won in May and lost")."""
+    """The verb's tag, corrected to a finite one after a finite verb without auxiliary ("won in May and lost").
+
+    And to a participle after a present "is" or "are", which it shares: "is heated and poured".
+    """
+    if verb.tag_ == "VBD" and (be := _shared_be(verb)) is not None and be.lower_ in _PRESENT:
+        return "VBN"
     helped = any(c.dep_ in _AUXILIARIES for one in (verb, verb.head) for c in one.children)
     if verb.dep_ != "conj" or helped:
         return verb.tag_
     return {("VBN", "VBD"): "VBD", ("VB", "VBP"): "VBP"}.get((verb.tag_, _tag(verb.head)), verb.tag_)
+
+
+def _shared_be(verb: Token) -> Token | None:
+    """The form of "be" of the verb that this one is coordinated with, if it has no subject of its own."""
+    own, first = {c.dep_ for c in verb.children}, verb.head
+    acts = "dobj" in own and "prt" not in own  # "poured over the grounds" reads "over" as a part of the verb
+    if verb.dep_ != "conj" or own & {*_SUBJECTS, *_AUXILIARIES} or acts or not is_participle(verb.lower_):
+        return None
+    if first.lower_ in _BE:
+        return first if "agent" in own or any(c.dep_ == "acomp" for c in first.children) else None
+    return next((c for c in first.lefts if c.dep_ == "auxpass"), None) or _shared_be(first)
 
 
 def _finite_tags(verb: Token) -> set[str]:
@@ -246,7 +268,7 @@ def _is_on_event(verb: Token) -> bool:
 def _can_detach(verb: Token, comma: bool) -> bool:
     """Can the noun take the place of the relative pronoun?"""
     pronoun = _relative_word(verb)
-    if pronoun is None or verb.head.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
+    if pronoun is None or pronoun.lower_ in _CHOOSING or verb.head.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
         return False
     if pronoun.tag_ == "WRB":
         return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
@@ -270,7 +292,7 @@ class Sentence:
         """Find the statements inside the sentence."""
         self.doc = doc
         self.antecedents: dict[int, tuple[Token | Inserted, ...]] = {}
-        self.cuts = {token.i: kind for token in doc if (kind := _cut(token))}
+        self.cuts = {token.i: kind for token in doc if not _in_one_quote((token, token.head)) and (kind := _cut(token))}
         self.apart = self.cuts.keys() | {i for place in self.cuts for i in _marks_around(doc[place])}
 
     def below(self, root: Token) -> tuple[Token, ...]:
@@ -303,8 +325,17 @@ class Sentence:
             "clause": lambda verb: Statement(verb, self.below(verb)[1:]),
             "adverbial": lambda verb: self._predication(verb, subject_of(verb.head)),
         }
-        yield from (Statement(sent.root, self.below(sent.root)) for sent in self.doc.sents)
+        roots = (sent.root for sent in self.doc.sents)
+        yield from (Statement(root, self.below(root)) for root in roots if not self._is_cleft(root))
         yield from (makers[kind](self.doc[place]) for place, kind in self.cuts.items())
+
+    def _is_cleft(self, root: Token) -> bool:
+        """Does "It was Ann" say nothing besides the clause "who won" behind it?"""
+        known = (c for c in root.children if c.dep_ == "attr" and not any(d.lower_ in ("a", "an") for d in c.children))
+        clauses = (c for noun in known for c in noun.children)
+        subject = subject_of(root)
+        it = root.lower_ in _BE and subject is not None and subject.lower_ == "it"
+        return it and any(self.cuts.get(c.i) == "relative" and c.doc[c.left_edge.i - 1].text != "," for c in clauses)
 
     def _predication(self, root: Token, noun: Token | None) -> Statement:
         """A participle or apposition as a sentence about the noun: "losing" is "lost"; else with "is" or "was"."""
@@ -338,7 +369,8 @@ class Sentence:
         while head and head[-1].is_punct:
             head = head[:-1]
         if pronoun.dep_ in (*_SUBJECTS, "poss"):
-            self.antecedents[pronoun.i] = head if pronoun.dep_ != "poss" else (*head, Inserted("'s"))
+            owned = Inserted("'" if is_plural(noun) and head and head[-1].text.endswith("s") else "'s")
+            self.antecedents[pronoun.i] = head if pronoun.dep_ != "poss" else (*head, owned)
             return Statement(verb, words)
         led = pronoun.head if pronoun.dep_ == "pobj" else None
         rest = tuple(w for w in words if w not in (pronoun, led))
@@ -393,6 +425,13 @@ def _enclosed(statement: Statement) -> set[int]:
     return {i for a, b in pairs if a in held and b in held for i in range(a + 1, b)} & held
 
 
+def _in_one_quote(tokens: Sequence[Token]) -> bool:
+    """Are two of the tokens between the same quotes: somebody else's words stay together."""
+    marks = [token.i for token in tokens[0].doc if token.text in _QUOTES]
+    spans = zip(marks[::2], marks[1::2], strict=False)
+    return any(len({t.i for t in tokens if first < t.i < last}) > 1 for first, last in spans)
+
+
 def _conjuncts(word: Token, held: set[int]) -> list[Token]:
     """The word and those coordinated with it, in text order."""
     after = [c for c in word.children if (c.dep_ == "conj" or _is_listed(c)) and c.i in held and _is_marked(c)]
@@ -402,6 +441,8 @@ def _conjuncts(word: Token, held: set[int]) -> list[Token]:
 def _can_split(chain: Sequence[Token], root: Token) -> bool:
     """Is each part true alone: joined by "and" or "but", not inside a name, a condition, a list or "between"?"""
     word, *others = chain
+    if _in_one_quote(chain):
+        return False
     relative = _relative_word(word) if word.dep_ == "relcl" and word != root else None
     joints = [c.lower_ for token in chain for c in token.children if c.dep_ in ("cc", "preconj")]
     coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
@@ -410,6 +451,8 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
         or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
         or _is_collective(word)
+        or _is_excepted(word, joints)
+        or _are_pairs(word)
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
         or (
             _is_instruction(root) and (word != root or coarse != {"VERB"})
@@ -438,11 +481,28 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     )
 
 
+def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
+    """Is something said of all but the parts ("nobody but Ann and Bo"), or of them alone ("only Ann and Bo")?"""
+    alone = word.doc[word.left_edge.i].lower_ == "only"
+    return alone or word.head.lower_ in _EXCEPTING or (word.lower_ in _ALL and "but" in joints)
+
+
+def _are_pairs(word: Token) -> bool:
+    """Do subjects and amounts of one verb belong together in turn: "Ann and Bo own 60% and 40% of it"?"""
+    pair = [c for c in word.head.children if c.dep_ in ("nsubj", "nsubjpass", "dobj")]
+    series = [c for c in pair if any(part.dep_ == "conj" for part in c.children)]
+    counted = any(c.dep_ == "dobj" and (c.ent_type_ in _MEASURED or c.pos_ == "NUM") for c in series)
+    return word in series and len(series) == 2 and counted
+
+
 def _is_collective(word: Token) -> bool:
     """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?
 
-    "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left".
+    "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left", "the sum of 3
+    and 4", "Ann and Bo are twins".
     """
+    if word.dep_ == "pobj" and word.head.lower_ == "of" and word.head.head.lower_ in _PARTS_OF:
+        return True
     verb = word.head
     if word.dep_ in _SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
         return True
@@ -450,7 +510,7 @@ def _is_collective(word: Token) -> bool:
         return False
     wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word]
     wholes = [c for c in wholes if c.pos_ == "NOUN" and is_plural(c)]
-    return any(word.dep_ == "attr" or any(d.lower_ == "the" for d in whole.children) for whole in wholes)
+    return bool(wholes)
 
 
 def _shares_end(chain: Sequence[Token]) -> bool:
@@ -486,13 +546,22 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
     picked = sorted((t for t in statement.tokens if t.i in mine | shared), key=lambda t: (t.i in mine, t.i))
     while picked and picked[-1].text in _MARKS:
         picked.pop()
-    article = _article(first, item, picked)
+    words = (*_article(first, item, picked), *_linked(first, item, picked, mine))
     rest = statement.without(whole).words
     forms = statement.forms
     if first.dep_ in ("nsubj", "nsubjpass") and not is_plural(item):
         forms = forms | _singular(first.head)
     root = item if statement.root == first else statement.root
-    return Statement(root, (*rest[:at], *article, *picked, *rest[at:]), forms)
+    return Statement(root, (*rest[:at], *words, *rest[at:]), forms)
+
+
+def _linked(first: Token, item: Token, words: Sequence[Token], mine: set[int]) -> Iterator[Token | Inserted]:
+    """The words of a part, with the "is" of "is open and closed" in front of a later participle."""
+    shares = item != first and first.lower_ in _BE and _tag(item) == "VBN" and _shared_be(item) is not None
+    yield from (word for word in words if word.i not in mine)
+    if shares:
+        yield Inserted(first.text)
+    yield from (word for word in words if word.i in mine)
 
 
 def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserted, ...]:
@@ -509,7 +578,7 @@ def _shared(first: Token, item: Token) -> set[int]:
     verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
     taken: list[Token] = []
     if verbal and not own & set(_SUBJECTS):
-        taken = [c for c in first.lefts if c.dep_ in _SUBJECTS]
+        taken = [c for c in first.lefts if c.dep_ in _SUBJECTS or (c.dep_ == "mark" and "mark" not in own)]
         if _tag(item) not in _FINITE and not own & set(_AUXILIARIES):
             taken += [c for c in first.lefts if c.dep_ in _AUXILIARIES]
     elif item.pos_ == "NOUN" and first.pos_ == "NOUN" and not own & _DETERMINING:
@@ -539,6 +608,9 @@ def split_phrases(statement: Statement) -> list[Statement]:
     if verb.pos_ not in ("VERB", "AUX") or _is_negated(verb) or _is_instruction(verb):
         return [statement]  # "put the acid into the flask with water": without one phrase it asks for something else
     beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
+    said = {c.lower_ for c in beside}
+    if "from" in said and said & _ENDS:  # "rose from 2 in March to 3 in June"
+        return [statement]
     if not all(any(c.children) for c in beside):  # misread: "within" alone in "within 30 days after the trip"
         return [statement]
     if any(n.pos_ == "NUM" and n.ent_type_ != "DATE" for c in beside for n in c.children):
@@ -751,10 +823,16 @@ def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) ->
     for place, word in enumerate(kept):
         start = word.start if isinstance(word, Inserted) else origin[word.idx]
         text += "" if not place or _is_attached(kept[place - 1], word) else " "
+        small = int(bool(place) and not isinstance(word, Inserted) and _opens(word))  # its first letter is not copied
         if start >= 0:
-            pieces.append((len(text), start, len(word.text)))
-        text += word.text
+            pieces.append((len(text) + small, start + small, len(word.text) - small))
+        text += word.text[:small].lower() + word.text[small:]
     return text, pieces
+
+
+def _opens(word: Token) -> bool:
+    """Does the word have a capital only because it opens the sentence?"""
+    return word.i == 0 and len(word.text) > 1 and word.text.istitle() and word.pos_ != "PROPN" and not word.ent_type_
 
 
 def _is_edge_mark(word: Token | Inserted) -> bool:
@@ -765,7 +843,7 @@ def _is_edge_mark(word: Token | Inserted) -> bool:
 def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
     """Does the word follow the last one without a blank?"""
     if isinstance(word, Inserted):
-        return word.text == "'s"
+        return word.text in ("'s", "'")
     beside = not isinstance(last, Inserted) and last.i + 1 == word.i and not last.whitespace_
     return beside or word.tag_ == "POS" or word.text in ",.;:)]%"
 
