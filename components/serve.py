@@ -6,6 +6,7 @@ import importlib
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
 PORTS = range(8501, 8551)
@@ -20,8 +21,13 @@ def free_port() -> int:
     raise SystemExit(f"No free port from {PORTS[0]} to {PORTS[-1]}. Stop another app, or set PORT.")
 
 
+def server_options(port: int) -> dict[str, Any]:
+    """Streamlit's options: the port, and the address that ADDRESS names, as in a container, else this machine alone."""
+    return {"server_port": port, "server_headless": True, "server_address": os.environ.get("ADDRESS") or "127.0.0.1"}
+
+
 def main() -> None:
-    """Serve app.py on 127.0.0.1 until interrupted."""
+    """Serve app.py until interrupted, on 127.0.0.1 unless ADDRESS names another address of this machine."""
     os.chdir(APP.parent)
     from streamlit import net_util
     from streamlit.runtime.pages_manager import PagesManager
@@ -34,7 +40,7 @@ def main() -> None:
     # own address: nobody else is asked.
     net_util.get_external_ip = lambda: None
     port = int(os.environ.get("PORT") or free_port())
-    options = {"server_port": port, "server_headless": True}
+    options = server_options(port)
     bootstrap.load_config_options(options)
     # What the first page imports takes seconds: done before the address is told, so that the page comes at once.
     importlib.import_module("components.frame")

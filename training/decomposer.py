@@ -4,7 +4,7 @@
 
 SET is a folder from `training.decomposer_data`: train.jsonl holds the pairs, lora.json the settings. Only tokens of the
 wanted replies count. FOLDER gets the whole model with the adapter merged in, so its path names a decomposer:
-`python -m engine facts CASE --decomposer FOLDER`. A restarted run resumes after its last finished epoch. The paper does
+`python -m engine facts FILE --model FOLDER`. A restarted run resumes after its last finished epoch. The paper does
 not state the rank; 8 is peft's default.
 """
 
