@@ -11,7 +11,7 @@ from components.export_figure import export_button
 from components.html import escape, note, plain, show, table, tag
 from components.source_map import source_map
 from components.style import diverging
-from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, floors, verdict
+from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, floors, under_floor
 from engine.analyses.kind import OCCLUSION, SENTENCES, SETS
 from engine.analyses.occlusion import TOP_PASSAGES, rows_of
 from engine.answer.citations import without_markers
@@ -89,7 +89,7 @@ def _row(attribution: Attribution, index: int, top: float, case: Case) -> str:
     text = "the whole answer" if whole else case.answer.text[start:end]
     label = escape(text) if whole else _named(case.answer.text, start, end)
     under = floors(attribution, index)
-    cells = "".join(_cell(value, top, verdict(value, *under)) for value in attribution.scores[index])
+    cells = "".join(_cell(value, top, under_floor(value, *under)) for value in attribution.scores[index])
     selected = "" if whole else current_sentence(case.answer, (start, end))
     return tag("tr", tag("th", label, scope="row", title=without_markers(text), aria_current=selected) + cells)
 

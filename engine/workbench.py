@@ -193,8 +193,9 @@ class Workbench:
         )
         if method == "attr-rag":
             return self._attr_rag(grow, collection, watch)
-        context = self._shortened(case.question, context, steps, model)
-        grow.context(context)
+        shorter = self._shortened(case.question, context, steps, model)
+        if shorter is not context:
+            grow.context(context := shorter)
         write = self._refusing(write, model)
         try:
             written = steps.run(

@@ -20,7 +20,7 @@ from engine.analyses.attribution import (
     placebos,
     placebos_for,
     settings_of,
-    verdict,
+    under_floor,
 )
 from engine.analyses.floors import embedding_floor, token_floor
 from engine.analyses.kind import AS_IT_CAME, ATTR_RAG, COSTS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
@@ -182,7 +182,7 @@ def _drop(drops: Attribution, j: int) -> Cell:
         return Cell("not scored")
     row = drops.scores[0]
     value = row[drops.details.kept.index(j)]
-    under = verdict(value, drops.numerical_floor, None)
+    under = under_floor(value, drops.numerical_floor, None)
     return Cell(f"{value:+z,.2f}", note=under, faint=bool(under), tint=0.0 if under else value / max(map(abs, row)))
 
 

@@ -141,7 +141,7 @@ def floors(attribution: Attribution, span: int) -> tuple[float | None, float | N
     return numerical[0], placebo[0]
 
 
-def verdict(value: float, numerical: float | None, placebo: float | None) -> str:
+def under_floor(value: float, numerical: float | None, placebo: float | None) -> str:
     """The floor that an effect does not exceed, in words; empty if it exceeds both or none was measured."""
     if numerical is not None and abs(value) <= numerical:
         return UNDER_NUMERICAL
@@ -155,7 +155,7 @@ def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Tabl
 
     def score(j: int, span: int) -> Cell:
         value = attribution.scores[span][j]
-        said = verdict(value, *floors(attribution, span))
+        said = under_floor(value, *floors(attribution, span))
         return Cell(signed(value), note=said, faint=bool(said))
 
     return table(

@@ -27,7 +27,7 @@ from engine.core.text import Span, counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open, revised
-from engine.methods.are.shared_words import missing, stems
+from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import AreRecord, Evidence, FactRecord, Placed, Stand
 from engine.methods.used_supports import Quadrant
 
@@ -405,7 +405,7 @@ def closest_sentence(words: str, one: Evidence) -> Span | None:
 
 
 def own_stand(value: str) -> Stand:
-    """The state of a sentence after a reviewer's verdict.
+    """The state of a fact after a reviewer's verdict.
 
     >>> own_stand("editing required"), own_stand("borne out"), own_stand("perhaps")
     ('contradicted', 'borne out', 'unsure')
@@ -427,8 +427,8 @@ def _against(fact: FactRecord) -> QuotedEvidence | None:
     if fact.against is None:
         return None
     quote = _quote(fact.fact.text, fact.against)
-    words = {word for word in stems(fact.fact.text) if not any(map(str.isdigit, word))}
-    shared = words & stems(f"{quote.title} {quote.words}")
+    words = {word for word in rough_stems(fact.fact.text) if not any(map(str.isdigit, word))}
+    shared = words & rough_stems(f"{quote.title} {quote.words}")
     same_thing = len(words) > 1 and len(shared) >= SAME_THING * len(words)
     return quote if same_thing and missing(fact.fact.text, quote.words) else None
 

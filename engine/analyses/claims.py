@@ -64,7 +64,7 @@ class ClaimRuling(Value, frozen=True):
 
 
 class ClaimEdit(Value, frozen=True):
-    """The smallest edit after which the evidence bears the claim out; None where there is none."""
+    """The smallest edit after which the evidence bears the claim out; a language model's is not checked."""
 
     edit: Edit | None
 

@@ -41,7 +41,7 @@ _CLEAN = (("-LRB-", "("), ("-RRB-", ")"), ("-LSB-", "["), ("-RSB-", "]"), ("``",
 
 @dataclass(frozen=True)
 class AlignedWord:
-    """A word or number with its span; `value` and `year` are set for numbers only."""
+    """A word or number with its span; `value` and `unit` are set for numbers only."""
 
     start: int
     end: int
@@ -60,7 +60,7 @@ def clean(text: str) -> str:
 
 
 def stem(word: str) -> str:
-    """A crude stem: one ending off where four letters or more remain ("directed", "director" -> "direct")."""
+    """A crude stem: one ending off where three letters or more remain ("directed", "director" -> "direct")."""
     word = word if word.isascii() else unligated(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and len(word) > 4:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from engine.core.text import sentences
 from engine.english.pronouns import opens_with_pronoun
 from engine.methods.are.quantities import in_other_order
-from engine.methods.are.shared_words import missing, stems
+from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import Evidence
 
 SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
@@ -87,8 +87,8 @@ def closest(words: str, one: Evidence) -> Anchor:
 
 def _weights(fact: str, texts: Sequence[str]) -> dict[str, float]:
     """The weight of each word of the fact, by how few of the texts hold it."""
-    held = Counter(word for text in texts for word in stems(text))
-    return {word: math.log(1 + len(texts) / held.get(word, 0.5)) for word in stems(fact)}
+    held = Counter(word for text in texts for word in rough_stems(text))
+    return {word: math.log(1 + len(texts) / held.get(word, 0.5)) for word in rough_stems(fact)}
 
 
 def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
@@ -111,13 +111,13 @@ def _named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -
 
 def _anchor(fact: str, place: int, one: Evidence, weights: dict[str, float], cited: Collection[int]) -> Anchor:
     lacking = missing(fact, f"{one.title}\n{one.text}")
-    gone = {word for name in lacking for word in stems(name)}
+    gone = {word for name in lacking for word in rough_stems(name)}
     asked = {word: weight for word, weight in weights.items() if word not in gone}
     total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))
-    title = stems(one.title)
+    title = rough_stems(one.title)
 
     def share(span: tuple[int, int]) -> float:
-        here = stems(one.text[slice(*span)]) | title
+        here = rough_stems(one.text[slice(*span)]) | title
         held = sum(weight for word, weight in asked.items() if word in here)
         numbers = [word for word in here if word[0].isdigit()]
         miscopied = [word for word in gone if any(in_other_order(word, other) for other in numbers)]

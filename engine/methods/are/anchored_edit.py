@@ -26,7 +26,7 @@ from engine.methods.are.edit import CANDIDATES, Replacement, apply, changes, rep
 from engine.methods.are.event_order import against, turned
 from engine.methods.are.names import in_full, may_replace, names
 from engine.methods.are.quantities import CURRENCIES, dates, in_other_order, months, quantities
-from engine.methods.are.shared_words import missing, stems
+from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import Change, Edit, Evidence, Ruling
 from engine.models.protocols import Entailment, Judged
 
@@ -157,7 +157,7 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
         old = fact[change.start : change.end]
         if anchor.worth < LEAST or not may_replace(change.new, old, others.texts):
             return False
-        if not (stems(old) & stems(whole)) <= stems(change.new):
+        if not (rough_stems(old) & rough_stems(whole)) <= rough_stems(change.new):
             return False
     gone = set(anchor.lacking) - left
     return left < set(anchor.lacking) and gone <= others.may_go
@@ -176,8 +176,8 @@ def _said_already(fact: str, change: Replacement, clause: str = "") -> bool:
         old = rf"(?<!\w){re.escape(fact[change.start : change.end])}(?!\w)"
         rest = f"{rest} {re.sub(old, '', clause, count=1)}"
     if change.kind == "name":
-        new = stems(change.new)
-        return len(new & stems(rest)) * 2 > len(new)
+        new = rough_stems(change.new)
+        return len(new & rough_stems(rest)) * 2 > len(new)
     values, others = ({(q.value, q.unit == "day") for q in quantities(text)} for text in (change.new, rest))
     end = change.start + len(change.new)
     days = {found[2:] for found in dates(apply(fact, change)) if found[0] < end and change.start < found[1]}
@@ -260,12 +260,12 @@ def pinned(fact: str, change: Replacement, sentence: str) -> bool:
     others = [q for q in told if q not in mine]
     if change.kind == "name":
         return bool(mine) and {name for _, _, name in names(part)} - {change.new} <= {n for _, _, n in names(fact)}
-    beside = mine or any(stems(name) <= stems(part) for _, _, name in names(rest) if name not in CURRENCIES)
+    beside = mine or any(rough_stems(name) <= rough_stems(part) for _, _, name in names(rest) if name not in CURRENCIES)
     return bool(beside) and [q.text.lower() for q in others] == [change.new.lower()]
 
 
 def held(lacking: set[str], fact: str) -> bool:
     """Is all that is lacking a small part of a longer name: "Kinsale" of "Pelworth Marina Services of Kinsale"."""
-    found = [stems(name) for _, _, name in names(fact)]
-    gone = {word for name in lacking for word in stems(name)}
+    found = [rough_stems(name) for _, _, name in names(fact)]
+    gone = {word for name in lacking for word in rough_stems(name)}
     return all(any(one in name and len(name - gone) >= MOST * len(name) for name in found) for one in gone)

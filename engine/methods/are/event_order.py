@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from engine.core.text import sentences
 from engine.methods.are.quantities import MONTHS, dates
-from engine.methods.are.shared_words import stems
+from engine.methods.are.shared_words import rough_stems
 
 _WORD = re.compile(
     r"\b(?:(?P<before>before|prior to|ahead of|earlier than|preced(?:ed|es|ing))"
@@ -63,12 +63,14 @@ def orders(text: str) -> list[Order]:
             first = (match["before"] is not None) != (match["by"] is not None)
             left, right = text[start : match.start()].rstrip(" ,;"), text[match.end() : end]
             *parts, event = _BREAK.split(left)
-            if parts and len(stems(event)) < _SHARED:  # "They met in May, shortly after"
+            if parts and len(rough_stems(event)) < _SHARED:  # "They met in May, shortly after"
                 event = f"{parts[-1]}, {event}"
             said = event, _BREAK.split(right)[0]
-            if not stems(left) and not _PRONOUN.match(right):  # "After the fair, it rained": it rained after the fair
+            if not rough_stems(left) and not _PRONOUN.match(
+                right
+            ):  # "After the fair, it rained": it rained after the fair
                 said = (_BREAK.split(right)[1:] or [""])[0], said[1]
-            if stems(said[0]) and stems(said[1]):
+            if rough_stems(said[0]) and rough_stems(said[1]):
                 found.append(Order(*match.span(), first, said))
     return found
 
@@ -96,7 +98,7 @@ def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | N
 
 def _agrees(mine: Order, other: Order) -> bool | None:
     """Do two orders agree; None where they are about other events."""
-    left, right, their_left, their_right = map(stems, (*mine.said, *other.said))
+    left, right, their_left, their_right = map(rough_stems, (*mine.said, *other.said))
     same = len(right & their_right), len(left & their_left)
     turned = len(left & their_right), len(right & their_left)
     if sum(same) >= max(_SHARED, sum(turned) + 1) and same[0]:
@@ -154,8 +156,8 @@ def dated_parts(text: str, title: str = "") -> tuple[str, ...]:
 
 def _told(event: str, parts: Sequence[str], least: int) -> str | None:
     """The part with most of the event's words, at least `_TOLD` of them; None if several parts differ on the day."""
-    asked = stems(event)
-    shared = [len(asked & stems(part)) for part in parts]
+    asked = rough_stems(event)
+    shared = [len(asked & rough_stems(part)) for part in parts]
     most = max(shared, default=0)
     best = [part for part, count in zip(parts, shared, strict=True) if count == most]
     agreed = len({dated(part) for part in best}) == 1

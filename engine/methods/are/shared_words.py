@@ -31,10 +31,10 @@ def is_content(word: str) -> bool:
 
 
 @lru_cache(maxsize=8192)  # every fact of an answer is held against the same sentences
-def stems(text: str) -> frozenset[str]:
+def rough_stems(text: str) -> frozenset[str]:
     """The stems of the text's content words, a possessive as its noun.
 
-    >>> sorted(stems("Ada's two ships sailed")) == sorted(stems("ships of Ada sailing, two"))
+    >>> sorted(rough_stems("Ada's two ships sailed")) == sorted(rough_stems("ships of Ada sailing, two"))
     True
     """
     return frozenset(stem(word) for word in content_words(_POSSESSIVE.sub("", text)))

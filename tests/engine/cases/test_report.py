@@ -16,7 +16,7 @@ from html5lib.html5parser import ParseError
 from jinja2 import UndefinedError
 from markdown_it import MarkdownIt
 
-from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, verdict
+from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, under_floor
 from engine.cases import blocks
 from engine.cases.blocks import answer_runs
 from engine.cases.markup import escape, tag, visible
@@ -189,10 +189,10 @@ def test_only_methods_that_were_used_are_defined():
 
 
 def test_floors_are_words_beside_the_number():
-    assert verdict(0.5, 0.1, 0.4) == ""
-    assert verdict(-0.3, 0.1, 0.4) == UNDER_PLACEBO
-    assert verdict(-0.1, 0.1, 0.4) == UNDER_NUMERICAL
-    assert verdict(0.0, None, None) == ""
+    assert under_floor(0.5, 0.1, 0.4) == ""
+    assert under_floor(-0.3, 0.1, 0.4) == UNDER_PLACEBO
+    assert under_floor(-0.1, 0.1, 0.4) == UNDER_NUMERICAL
+    assert under_floor(0.0, None, None) == ""
 
 
 def test_a_span_has_its_own_floor_where_it_was_measured():
