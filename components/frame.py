@@ -104,8 +104,9 @@ def _case_picker() -> None:
 
 
 def _examples() -> None:
-    """Offer the cases that ship with the project, as long as the library does not hold them."""
-    if not all(workbench().cases.has(name) for name in EXAMPLES):
+    """Offer the cases that ship with the project; folded once the library holds them."""
+    held = all(workbench().cases.has(name) for name in EXAMPLES)
+    with st.expander("Examples", expanded=not held):
         for name, (label, about) in EXAMPLES.items():
             if file_of(name).exists() and st.button(label, help=about, type="tertiary"):
                 take_in(workbench().cases)
