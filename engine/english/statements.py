@@ -174,11 +174,13 @@ def _shared_be(verb: Token) -> Token | None:
     """The form of "be" of the verb that this one is coordinated with, if it has no subject of its own."""
     own, first = {c.dep_ for c in verb.children}, verb.head
     acts = "dobj" in own and "prt" not in own  # "poured over the grounds" reads "over" as a part of the verb
-    if verb.dep_ != "conj" or own & {*_SUBJECTS, *_AUXILIARIES} or acts or not is_participle(verb.lower_):
+    if verb.dep_ != "conj" or own & {*_SUBJECTS, *_AUXILIARIES} or acts:
         return None
     if first.lower_ in _BE:
-        return first if "agent" in own or any(c.dep_ == "acomp" for c in first.children) else None
-    return next((c for c in first.lefts if c.dep_ == "auxpass"), None) or _shared_be(first)
+        found = first if "agent" in own or any(c.dep_ == "acomp" for c in first.children) else None
+    else:
+        found = next((c for c in first.lefts if c.dep_ == "auxpass"), None) or _shared_be(first)
+    return found if found is not None and is_participle(verb.lower_) else None
 
 
 def _finite_tags(verb: Token) -> set[str]:
