@@ -22,7 +22,7 @@ Style = Literal["garage", "alce"]
 _COLON = {style: re.compile(rf":\s*{marker.pattern}", re.IGNORECASE) for style, marker in CITATION.items()}
 # The markers at the end of a line that has no end mark: a row of a table, a line of code.
 _LINE = {
-    style: re.compile(rf"(?<![\s.!?…\"'”’»)\]}}])(?:\s*{marker.pattern})+(?=\s*\n)", re.IGNORECASE)
+    style: re.compile(rf"(?<![\s.!?…。！？\"'”’»」』)\]}}])(?:\s*{marker.pattern})+(?=\s*\n)", re.IGNORECASE)
     for style, marker in CITATION.items()
 }
 
@@ -84,19 +84,33 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
 def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int], ...]:
     """Sentence spans, each with the markers that follow it: "Ice melts. [cite_1]" is one sentence.
 
-    Sentences are split with the markers blanked; a marker before the first sentence joins that one. A colon with a
-    marker ends a sentence, what it announces is not quoted; so does a marker at the end of a line.
+    Sentences are split with the markers blanked. A marker that opens its line joins the sentence behind it. A colon
+    with a marker ends a sentence, what it announces is not quoted; so does a marker at the end of a line.
+
+    >>> text = "[1] Ice melts.\\n[2] Water boils. [3]"
+    >>> [text[a:b] for a, b in cited_sentences(text, "alce")]
+    ['[1] Ice melts.', '[2] Water boils. [3]']
     """
     ended = _LINE[style].sub(lambda found: " " * (len(found.group()) - 1) + "。", text)
     ended = _COLON[style].sub(lambda found: f".{found.group()[1:]}", ended)
     spans = list(sentences(blanked(ended, CITATION[style])))
+    bare = blanked(text, CITATION[style])
     for marker in CITATION[style].finditer(text):
-        before = [i for i, (start, _) in enumerate(spans) if start <= marker.start()]
-        index = before[-1] if before else 0
         if spans:
+            index = _sentence_of(marker, spans, bare)
             start, end = spans[index]
             spans[index] = (min(start, marker.start()), max(end, marker.end()))
     return tuple(spans)
+
+
+def _sentence_of(marker: re.Match[str], spans: Sequence[tuple[int, int]], bare: str) -> int:
+    """The place of the sentence that a marker cites for: the one before it, or behind one that opens its line."""
+    before = [i for i, (start, _) in enumerate(spans) if start <= marker.start()]
+    opens = not bare[bare.rfind("\n", 0, marker.start()) + 1 : marker.start()].strip(" \t-*•")
+    behind = next((i for i, (_, end) in enumerate(spans) if end > marker.end()), None) if opens else None
+    if behind is not None and "\n" not in bare[marker.end() : spans[behind][0]]:
+        return behind
+    return before[-1] if before else 0
 
 
 def is_refusal(text: str) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from engine.cases.query import CaseRow, Query, select, where
-from engine.cases.review import Mark, MarkDraft, Review, append, review_of, signing_key
+from engine.cases.review import CONCLUSIONS, Mark, MarkDraft, Review, append, review_of, signing_key
 from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, StorageError
 from engine.core.files import now
 from engine.core.values import Analysis, Case
@@ -401,7 +401,10 @@ class CaseStore:
         return history[len(history) - len(drafts) :]
 
     def new_version(self, case_id: str, author: str) -> Case:
-        """A copy of a case under a new id, open again, that names the case it came from; standing marks come along."""
+        """A copy of a case under a new id, open again, that names the case it came from; standing marks come along.
+
+        The conclusion does not: whoever signs the new version off concludes anew.
+        """
         key = signing_key()
         with self.writing() as connection:
             old, marks = read(connection, case_id), marks_of(connection, case_id)
@@ -410,7 +413,12 @@ class CaseStore:
             review = review_of(marks)
             history: list[Mark] = []
             origin = MarkDraft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
-            standing = (*review.notes, *review.labels.values(), *review.overrides.values())
+            own = [
+                mark
+                for mark in review.overrides.values()
+                if (mark.target, mark.value in CONCLUSIONS) != ("answer", True)
+            ]
+            standing = (*review.notes, *review.labels.values(), *own)
             drafts = [origin]
             for mark in sorted(standing, key=lambda mark: mark.number):
                 kept = {name: getattr(mark, name) for name in MarkDraft.__struct_fields__}

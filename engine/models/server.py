@@ -7,6 +7,7 @@ first word is tried again with back-off; a stream that breaks is an error that c
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -89,11 +90,14 @@ def _read(client: Any, request: Json, items: SimpleQueue[Any], stop: threading.E
         items.put(broken)
 
 
+_THOUGHT = re.compile(r"\A\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)  # what a model thinks before it answers
+
+
 class Received:
-    """The state of one answer: text, the server's token counts, and how it ended."""
+    """The state of one answer: text without the model's thoughts, the server's token counts, and how it ended."""
 
     def __init__(self, on_text: OnText | None = None) -> None:
-        self.text = ""
+        self.text = self._raw = ""
         self.ended = ""
         self._on_text = on_text
         self._used: int | None = None
@@ -110,7 +114,8 @@ class Received:
         for item in (choice.logprobs.content or ()) if choice.logprobs else ():
             self._tokens.append((bytes(item.bytes) if item.bytes else item.token.encode(), item.logprob))
         if choice.delta and choice.delta.content:
-            self.text += choice.delta.content
+            self._raw += choice.delta.content
+            self.text = _THOUGHT.sub("", self._raw)
             if self._on_text is not None:
                 self._on_text(self.text)
 
@@ -195,6 +200,9 @@ def _reason(error: Exception, model: Any) -> str:
         return f"There is no model {model.model} at {model.base_url}. Check the name and the address."
     if isinstance(error, openai.RateLimitError):
         return f"{model.name} accepts no more requests for now. Wait, or check the account's limits."
+    if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
+        why = _short(error).rstrip(".")
+        return f"{model.name} does not accept the request: {why}. Change that setting, or choose another model."
     if isinstance(error, openai.APIStatusError):
         return f"{model.name} failed with status {error.status_code} ({_short(error)}). Try again later."
     return f"{model.name} cannot be reached ({_short(error)}). Check that the server runs and the address is right."

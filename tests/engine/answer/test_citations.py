@@ -55,6 +55,9 @@ def test_text_without_markers():
         ("Ice melts. [cite_1] Water boils. [cite_2]", "garage", ["Ice melts. [cite_1]", "Water boils. [cite_2]"]),
         ("Ice melts.[cite_1][cite_2] Water boils.", "garage", ["Ice melts.[cite_1][cite_2]", "Water boils."]),
         ("[1] Ice melts. Water boils.[2, 3]", "alce", ["[1] Ice melts.", "Water boils.[2, 3]"]),
+        ("- [1] Ice melts.\n- [2] Water boils.", "alce", ["- [1] Ice melts.", "- [2] Water boils."]),
+        ("Ice melts.\n[1]\nWater boils. [2]", "alce", ["Ice melts.\n[1]", "Water boils. [2]"]),
+        ("冰在零度融化。[1]\n水沸腾。[2]", "alce", ["冰在零度融化。[1]", "水沸腾。[2]"]),
         (
             "Metal | Melts [cite_1][cite_2]\niron | 1538 [cite_1]",
             "garage",

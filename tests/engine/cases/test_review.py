@@ -154,6 +154,7 @@ def test_a_review_is_what_stands():
 def test_a_signed_off_case_is_frozen_and_a_change_makes_a_new_version(store):
     store.add_mark("one", MarkDraft(kind="relevance", author="Bo", value="relevant", target="passage:2"))
     store.add_mark("one", NOTE)
+    store.add_mark("one", MarkDraft(kind="override", author="Ada", value="stands", target="answer", reason="Read."))
     store.add_mark("one", MarkDraft(kind="status", author="Ada", value="signed off"))
     for change in (
         lambda: store.save(full_case("one", title="Another")),

@@ -1,4 +1,5 @@
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,3 +53,13 @@ def test_tokens_are_the_servers_count_else_a_quarter_of_the_characters():
     assert received.tokens(messages) == 12
     received._used = 7
     assert received.tokens(messages) == 7
+
+
+def test_what_a_model_thinks_before_it_answers_is_no_part_of_the_answer():
+    seen: list[str] = []
+    received = Received(seen.append)
+    for piece in ("<think>\nIt may", " be 1991.\n</think>\n\n", "It opened ", "in 1990 [1]."):
+        choice = SimpleNamespace(finish_reason="stop", logprobs=None, delta=SimpleNamespace(content=piece))
+        received.add(SimpleNamespace(usage=None, choices=[choice]))
+    assert received.answer("a model").text == seen[-1] == "It opened in 1990 [1]."
+    assert seen[0] == ""

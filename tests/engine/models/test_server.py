@@ -153,7 +153,7 @@ def test_the_newer_name_of_the_limit_is_used_where_it_is_asked_for(server):
 
 
 def test_a_refused_temperature_is_an_error_and_not_left_out(server):
-    with pytest.raises(ServerError, match=r"status 400.*temperature must be 1"):
+    with pytest.raises(ServerError, match=r"does not accept the request: .*400 - temperature must be 1\. Change"):
         server.model("badrequest").generate(tiny_prompt(1), Decoding())
     assert server.seen()["asked"]["badrequest"] == 1
 
