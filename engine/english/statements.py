@@ -61,6 +61,7 @@ _JOINING = word_set("and but & as well also plus both while yet")
 _STATED = word_set("although though because whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
 _CONDITIONS = word_set("if unless whether until")
+_WHENEVER = word_set("when whenever once according excluding")
 _PRESENT = word_set("is are am 's 're 'm")
 _CHOOSING = word_set("whichever whatever whoever whomever")
 _PARTS_OF = word_set("sum total average mean ratio product difference mixture combination comparison merger union")
@@ -479,6 +480,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     return not any(
         above.lower_ in ("between", "among")
         or any(c.dep_ == "mark" and c.lower_ in _CONDITIONS for c in above.children)
+        or (above.dep_ == "advcl" and above != root and any(c.lower_ in _WHENEVER for c in above.lefts))
         for above in (word, *word.ancestors)
     )
 
@@ -574,13 +576,25 @@ def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserte
     return (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
 
 
+def _conditions(verb: Token) -> list[Token]:
+    """The phrases in front of a verb that say when or according to whom it holds ("if asked"), with their commas."""
+    before = [c for c in verb.lefts if c.dep_ in ("advcl", "prep") and _is_condition(c.doc[c.left_edge.i])]
+    around = {i for c in before for i in _marks_around(c)}
+    return [*before, *(c for c in verb.lefts if c.i in around)]
+
+
+def _is_condition(opening: Token) -> bool:
+    """Does the word open a condition, also by its place in front of the subject: "had it rained"?"""
+    return opening.lower_ in _CONDITIONS | _WHENEVER or opening.dep_ in _AUXILIARIES
+
+
 def _shared(first: Token, item: Token) -> set[int]:
     """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article."""
     own = {c.dep_ for c in item.children}
     verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
-    taken: list[Token] = []
+    taken = _conditions(first) if verbal else []
     if verbal and not own & set(_SUBJECTS):
-        taken = [c for c in first.lefts if c.dep_ in _SUBJECTS or (c.dep_ == "mark" and "mark" not in own)]
+        taken += [c for c in first.lefts if c.dep_ in _SUBJECTS or (c.dep_ == "mark" and "mark" not in own)]
         if _tag(item) not in _FINITE and not own & set(_AUXILIARIES):
             taken += [c for c in first.lefts if c.dep_ in _AUXILIARIES]
     elif item.pos_ == "NOUN" and first.pos_ == "NOUN" and not own & _DETERMINING:
@@ -644,7 +658,7 @@ def is_sentence(statement: Statement) -> bool:
     subjects = [t for t in tokens if t.i < root.i and first_conjunct(t).dep_ in _SUBJECTS]
     if any(t.tag_ in ("WDT", "WP") and root.dep_ == "conj" and t.head == root for t in subjects):
         return False  # "and who left": whose relative clause this is was not found
-    if subjects:
+    if subjects and not _is_instruction(root):  # "if the mill stops, check the belt" has a subject of another verb
         return bool({_tag(root), *(t.tag_ for t in tokens if t.dep_ in _AUXILIARIES)} & set(_FINITE))
     return root.tag_ == "VB" and not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES) for c in root.children if c in tokens)
 

@@ -526,3 +526,35 @@ def test_half_a_character_does_no_harm():
 @pytest.mark.parametrize("text", ["The passages do not say. [cite_1]", NOTHING_CLOSE])
 def test_a_refusal_claims_nothing(text):
     assert decompose(text).clauses == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "If the mill stops, check the belt and restart the engine.",
+            ["If the mill stops, check the belt", "If the mill stops, restart the engine"],
+        ),
+        (
+            "The loan, if granted, will cost 90 euros and run for a year.",
+            ["The loan, if granted, will cost 90 euros", "The loan, if granted, will run for a year"],
+        ),
+        (
+            "Had the gate been shut, the well would have filled and the mill would have stopped.",
+            [
+                "Had the gate been shut, the well would have filled",
+                "Had the gate been shut, the mill would have stopped",
+            ],
+        ),
+        (
+            "According to Ann, the sale saved the mill but hurt the town.",
+            ["According to Ann, the sale saved the mill", "According to Ann, the sale hurt the town"],
+        ),
+        (
+            "A deal is made when one side offers it and the other accepts it.",
+            ["A deal is made when one side offers it and the other accepts it"],
+        ),
+    ],
+)
+def test_a_condition_in_front_holds_for_each_part(sentence, facts):
+    assert split(sentence) == facts
