@@ -64,7 +64,13 @@ _CONDITIONS = word_set("if unless whether until")
 _WHENEVER = word_set("when whenever once according excluding")
 _PRESENT = word_set("is are am 's 're 'm")
 _CHOOSING = word_set("whichever whatever whoever whomever")
-_PARTS_OF = word_set("sum total average mean ratio product difference mixture combination comparison merger union")
+_PARTS_OF = word_set(
+    "number amount sum total average mean ratio product difference mixture combination comparison merger union"
+)
+_MUTUAL = word_set(  # verbs that say of their subjects what one of them cannot do alone
+    "meet meets met marry married divorce divorced merge merges merged mix mixed combine combines combined share shares"
+    " shared differ differs differed separate separated collide collided coincide coincided overlap overlaps overlapped"
+)
 _EXCEPTING = word_set("except excluding besides")
 _ALL = word_set("nobody none nothing everyone everybody everything anyone anybody anything all")
 _ENDS = word_set("to until till")
@@ -492,22 +498,27 @@ def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
 
 
 def _are_pairs(word: Token) -> bool:
-    """Do subjects and amounts of one verb belong together in turn: "Ann and Bo own 60% and 40% of it"?"""
-    pair = [c for c in word.head.children if c.dep_ in ("nsubj", "nsubjpass", "dobj")]
-    series = [c for c in pair if any(part.dep_ == "conj" for part in c.children)]
-    counted = any(c.dep_ == "dobj" and (c.ent_type_ in _MEASURED or c.pos_ == "NUM") for c in series)
-    return word in series and len(series) == 2 and counted
+    """Does each part have an amount of its own: "Ann and Bo own 60% and 40%", "are 6 and 4, respectively"?"""
+    verb = next((above for above in word.ancestors if above.pos_ in ("VERB", "AUX")), word)
+    if verb == word or word.pos_ not in (*_NAMING, "NUM", "ADJ"):
+        return False
+    series = [t for t in verb.subtree if t.dep_ != "conj" and any(c.dep_ == "conj" for c in t.children)]
+    series = [t for t in series if next((a for a in t.ancestors if a.pos_ in ("VERB", "AUX")), None) == verb]
+    counted = any((t.ent_type_ in _MEASURED or t.pos_ == "NUM") and t.ent_type_ != "DATE" for t in series)
+    return (len(series) > 1 and counted) or any(c.lower_ == "respectively" for c in verb.subtree)
 
 
 def _is_collective(word: Token) -> bool:
     """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?
 
     "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left", "the sum of 3
-    and 4", "Ann and Bo are twins".
+    and 4", "Ann and Bo are twins", "Ann and Bo met".
     """
     if word.dep_ == "pobj" and word.head.lower_ == "of" and word.head.head.lower_ in _PARTS_OF:
         return True
     verb = word.head
+    if word.dep_ in _SUBJECTS and any(_is_mutual(v) for v in (verb, *verb.conjuncts)):
+        return True
     if word.dep_ in _SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
         return True
     if verb.lower_ not in _BE or word.dep_ not in ("nsubj", "attr") or is_plural(word):
@@ -515,6 +526,11 @@ def _is_collective(word: Token) -> bool:
     wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word]
     wholes = [c for c in wholes if c.pos_ == "NOUN" and is_plural(c)]
     return bool(wholes)
+
+
+def _is_mutual(verb: Token) -> bool:
+    """Is the verb one of meeting or sharing, without another object than what is shared?"""
+    return verb.lower_ in _MUTUAL and (verb.lower_.startswith("share") or all(c.dep_ != "dobj" for c in verb.rights))
 
 
 def _shares_end(chain: Sequence[Token]) -> bool:

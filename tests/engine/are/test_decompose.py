@@ -374,6 +374,12 @@ def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, 
         "The flat was in use from 1870 to 1939",
         "The capital and seat of government is Oslo",
         "The source(s) of the stain remain unknown",
+        "The number of clerks and pilots fell by 7 percent",
+        "Sales in Cork and Oslo grew by 5 and 11 percent",
+        "It sold the Irish and Welsh mills for 90 and 45 euros, respectively",
+        "Oil and water do not mix",
+        "Ann and Bo share a house",
+        "Hydrogen and oxygen combine to form water",
     ],
 )
 def test_what_is_true_only_together_stays_together(sentence):
