@@ -462,6 +462,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or _is_collective(word)
         or _is_excepted(word, joints)
         or _are_pairs(word)
+        or any(_has_gap(above) for above in (word, *word.ancestors) if above.dep_ in ("prep", "agent"))
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
         or (
             _is_instruction(root) and (word != root or coarse != {"VERB"})
@@ -506,6 +507,25 @@ def _are_pairs(word: Token) -> bool:
     series = [t for t in series if next((a for a in t.ancestors if a.pos_ in ("VERB", "AUX")), None) == verb]
     counted = any((t.ent_type_ in _MEASURED or t.pos_ == "NUM") and t.ent_type_ != "DATE" for t in series)
     return (len(series) > 1 and counted) or any(c.lower_ == "respectively" for c in verb.subtree)
+
+
+def _has_gap(phrase: Token) -> bool:
+    """Is a verb left out behind the phrase: "law at Cork and art at Bonn", "in Cork in May and in Bonn in June"?"""
+    last, part = phrase.right_edge.i, next((c for c in phrase.children if c.dep_ == "conj"), None)
+    beside = [c for c in phrase.head.rights if c.dep_ in ("prep", "agent")]
+    later = [c for c in beside if c.i > last]
+    if part is not None:
+        between = any(phrase.i < c.i < part.i for c in beside) or _is_dated(phrase) != _is_dated(part)
+        return (bool(later) and part.lower_ == phrase.lower_ and between) or phrase.lower_ in _ENDS - {part.lower_}
+    series = [t for noun in phrase.children for t in noun.conjuncts]
+    if not series or (phrase.lower_ == "in" and series[-1].pos_ == "PROPN"):  # "in Cork and Kerry in Ireland"
+        return False
+    same = [c for c in later if c.i <= last + 2 and c.lower_ == phrase.lower_]
+    return any(_is_dated(c) == _is_dated(phrase) for c in same)
+
+
+def _is_dated(phrase: Token) -> bool:
+    return any(c.ent_type_ == "DATE" for c in phrase.children)
 
 
 def _is_collective(word: Token) -> bool:
@@ -641,7 +661,7 @@ def split_phrases(statement: Statement) -> list[Statement]:
         return [statement]  # "put the acid into the flask with water": without one phrase it asks for something else
     beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
     said = {c.lower_ for c in beside}
-    if "from" in said and said & _ENDS:  # "rose from 2 in March to 3 in June"
+    if ("from" in said and said & _ENDS) or any(map(_has_gap, beside)):  # "rose from 2 in March to 3 in June"
         return [statement]
     if not all(any(c.children) for c in beside):  # misread: "within" alone in "within 30 days after the trip"
         return [statement]
