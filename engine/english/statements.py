@@ -476,7 +476,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
     if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
         return False
-    if _shares_end(chain):
+    if _shares_end(chain) or _shares_standard(chain):
         return False
     named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
     if named is not None and any(named.start <= token.i < named.end for token in others):
@@ -564,6 +564,13 @@ def _shares_end(chain: Sequence[Token]) -> bool:
         and not {c.dep_ for c in after.children} & {*_SUBJECTS, *_DETERMINING}
         for part, after in pairwise(chain)
     )
+
+
+def _shares_standard(chain: Sequence[Token]) -> bool:
+    """Is what the first of several comparatives is compared with behind the last: "lighter and cheaper than tin"?"""
+    standards = [c for part in chain for c in part.children if c.lower_ == "than"]
+    graded = any(t.tag_ in ("JJR", "RBR") for t in (chain[0], *chain[0].lefts))
+    return graded and bool(standards) and standards[0].i > chain[-1].i
 
 
 def _is_marked(token: Token) -> bool:
