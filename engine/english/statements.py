@@ -590,9 +590,10 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
     mine = {t.i for t in item.subtree} & held - gone
     shared = _shared(first, item) & held if item != first else set()
     at = next(n for n, word in enumerate(statement.words) if not isinstance(word, Inserted) and word.i in whole)
-    picked = sorted((t for t in statement.tokens if t.i in mine | shared), key=lambda t: (t.i in mine, t.i))
+    picked = [t for t in statement.tokens if t.i in mine]
     while picked and picked[-1].text in _MARKS:
         picked.pop()
+    picked = sorted((*picked, *(t for t in statement.tokens if t.i in shared - mine)), key=lambda t: t.i)
     words = (*_article(first, item, picked), *_linked(first, item, picked, mine))
     rest = statement.without(whole).words
     forms = statement.forms
@@ -605,10 +606,11 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
 def _linked(first: Token, item: Token, words: Sequence[Token], mine: set[int]) -> Iterator[Token | Inserted]:
     """The words of a part, with the "is" of "is open and closed" in front of a later participle."""
     shares = item != first and first.lower_ in _BE and _tag(item) == "VBN" and _shared_be(item) is not None
-    yield from (word for word in words if word.i not in mine)
+    at = next((n for n, word in enumerate(words) if word.i in mine), 0)
+    yield from words[:at]
     if shares:
         yield Inserted(first.text)
-    yield from (word for word in words if word.i in mine)
+    yield from words[at:]
 
 
 def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserted, ...]:
@@ -632,7 +634,7 @@ def _is_condition(opening: Token) -> bool:
 
 
 def _shared(first: Token, item: Token) -> set[int]:
-    """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article."""
+    """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article and phrase."""
     own = {c.dep_ for c in item.children}
     verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
     taken = _conditions(first) if verbal else []
@@ -640,8 +642,10 @@ def _shared(first: Token, item: Token) -> set[int]:
         taken += [c for c in first.lefts if c.dep_ in _SUBJECTS or (c.dep_ == "mark" and "mark" not in own)]
         if _tag(item) not in _FINITE and not own & set(_AUXILIARIES):
             taken += [c for c in first.lefts if c.dep_ in _AUXILIARIES]
-    elif item.pos_ == "NOUN" and first.pos_ == "NOUN" and not own & _DETERMINING:
-        taken = [c for c in first.lefts if c.dep_ == "poss" or c.lower_ == "the"]
+    elif item.pos_ == "NOUN" and first.pos_ == "NOUN":
+        taken = [c for c in first.rights if c.dep_ == "prep" and c.i > item.i and c.nbor(-1) in first.conjuncts]
+        if not own & _DETERMINING:
+            taken += [c for c in first.lefts if c.dep_ == "poss" or c.lower_ in ("the", "every", "each", "any")]
     return {t.i for c in taken for t in c.subtree}
 
 

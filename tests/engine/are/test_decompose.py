@@ -569,3 +569,24 @@ def test_a_refusal_claims_nothing(text):
 )
 def test_a_condition_in_front_holds_for_each_part(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "Ann is the founder and owner of the mill.",
+            ["Ann is the founder of the mill", "Ann is the owner of the mill"],
+        ),
+        (
+            "She likes the price and weight of the lamp.",
+            ["She likes the price of the lamp", "She likes the weight of the lamp"],
+        ),
+        (
+            "Every clerk and pilot must wear a badge.",
+            ["Every clerk must wear a badge", "Every pilot must wear a badge"],
+        ),
+    ],
+)
+def test_a_phrase_or_word_that_the_parts_share_is_in_each(sentence, facts):
+    assert split(sentence) == facts
