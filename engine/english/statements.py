@@ -471,6 +471,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or not (joints or coarse == {"VERB"})
         or {"VERB", "NOUN"} <= coarse
         or "ADV" in coarse
+        or (word.pos_ not in ("VERB", "AUX") and any(map(_is_negated, others)))  # "in Cork but not in Oslo"
     ):
         return False
     bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
@@ -583,7 +584,11 @@ def _is_marked(token: Token) -> bool:
 
 def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) -> Statement:
     """The statement with one part of the coordination instead of all."""
-    first, held = chain[0], {token.i for token in statement.tokens}
+    first, before = chain[0], max(chain[0].left_edge.i - 1, 0)
+    statement = statement.without(
+        {t.i for t in first.doc[before : first.i] if t.lower_ == "both" and t.dep_ not in _SUBJECTS}
+    )
+    held = {token.i for token in statement.tokens}
     whole = {t.i for t in first.subtree} & held
     gone = {t.i for other in chain if other.i > item.i for t in other.subtree}
     gone |= {c.i for c in item.children if c.dep_ in ("cc", "preconj")}

@@ -590,3 +590,21 @@ def test_a_condition_in_front_holds_for_each_part(sentence, facts):
 )
 def test_a_phrase_or_word_that_the_parts_share_is_in_each(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("He was both a gifted clerk and an able pilot.", ["He was a gifted clerk", "He was an able pilot"]),
+        (
+            "The software supports both dark and light themes.",
+            ["The software supports dark themes", "The software supports light themes"],
+        ),
+        (
+            "The rule applies to Cork and Kerry but not to Oslo.",
+            ["The rule applies to Cork but not to Oslo", "The rule applies to Kerry but not to Oslo"],
+        ),
+    ],
+)
+def test_both_and_not_belong_to_no_part_alone(sentence, facts):
+    assert split(sentence) == facts
