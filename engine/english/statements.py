@@ -459,6 +459,8 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         (word.dep_ == "appos" and word != root)
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
         or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
+        or _is_number(word)
+        or _is_cut_in_two(word)
         or _is_collective(word)
         or _is_excepted(word, joints)
         or _are_pairs(word)
@@ -491,6 +493,19 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or (above.dep_ == "advcl" and above != root and any(c.lower_ in _WHENEVER for c in above.lefts))
         for above in (word, *word.ancestors)
     )
+
+
+def _is_number(word: Token) -> bool:
+    """Is it a number, or an ordinal of several things: "the first and second floors"?"""
+    ordinal = word.ent_type_ == "ORDINAL" and word.dep_ == "amod"
+    return word.dep_ == "nummod" or (ordinal and is_plural(word.head))
+
+
+def _is_cut_in_two(word: Token) -> bool:
+    """Is the word in front of the comma before the series its first part, as parsed a second subject or attribute?"""
+    before = word.left_edge.i - 2
+    beside = [c for c in word.head.children if c.dep_ == word.dep_ and c.right_edge.i == before]
+    return word.dep_ in (*_SUBJECTS, "acomp", "nummod") and bool(beside) and word.doc[before + 1].text == ","
 
 
 def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
