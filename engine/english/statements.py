@@ -63,6 +63,7 @@ _TIMED = word_set("when while where")  # what they open is so in the past, or be
 _CONDITIONS = word_set("if unless whether until")
 _WHENEVER = word_set("when whenever once according excluding")
 _PRESENT = word_set("is are am 's 're 'm")
+_NOT_PAST = _PRESENT | {"be"}
 _CHOOSING = word_set("whichever whatever whoever whomever")
 _PARTS_OF = word_set(
     "number amount sum total average mean ratio product difference mixture combination comparison merger union"
@@ -160,6 +161,10 @@ def _is_instruction(verb: Token) -> bool:
     return verb.tag_ == "VB" and subject_of(verb) is None
 
 
+def _has_agent(verb: Token) -> bool:
+    return any(c.dep_ == "agent" for c in verb.children)
+
+
 def _is_negated(verb: Token) -> bool:
     return any(c.dep_ == "neg" for c in verb.children)
 
@@ -167,9 +172,9 @@ def _is_negated(verb: Token) -> bool:
 def _tag(verb: Token) -> str:
     """The verb's tag, corrected to a finite one after a finite verb without auxiliary ("won in May and lost").
 
-    And to a participle after a present "is" or "are", which it shares: "is heated and poured".
+    And to a participle after a "be" that is not in the past, which it shares: "is heated and poured".
     """
-    if verb.tag_ == "VBD" and (be := _shared_be(verb)) is not None and be.lower_ in _PRESENT:
+    if verb.tag_ == "VBD" and (be := _shared_be(verb)) is not None and (be.lower_ in _NOT_PAST or _has_agent(verb)):
         return "VBN"
     helped = any(c.dep_ in _AUXILIARIES for one in (verb, verb.head) for c in one.children)
     if verb.dep_ != "conj" or helped:
@@ -181,13 +186,15 @@ def _shared_be(verb: Token) -> Token | None:
     """The form of "be" of the verb that this one is coordinated with, if it has no subject of its own."""
     own, first = {c.dep_ for c in verb.children}, verb.head
     acts = "dobj" in own and "prt" not in own  # "poured over the grounds" reads "over" as a part of the verb
-    if verb.dep_ != "conj" or own & {*_SUBJECTS, *_AUXILIARIES} or acts:
+    if verb.dep_ != "conj" or own & {*_SUBJECTS, *_AUXILIARIES}:
         return None
     if first.lower_ in _BE:
-        found = first if "agent" in own or any(c.dep_ == "acomp" for c in first.children) else None
+        be = first if "agent" in own or any(c.dep_ == "acomp" for c in first.children) else None
     else:
-        found = next((c for c in first.lefts if c.dep_ == "auxpass"), None) or _shared_be(first)
-    return found if found is not None and is_participle(verb.lower_) else None
+        be = next((c for c in first.lefts if c.dep_ == "auxpass"), None) or _shared_be(first)
+    if be is None or (acts and be.lower_ != "be"):  # no past follows "should be cleaned and"
+        return None
+    return be if is_participle(verb.lower_) else None
 
 
 def _finite_tags(verb: Token) -> set[str]:

@@ -611,3 +611,17 @@ def test_a_phrase_or_word_that_the_parts_share_is_in_each(sentence, facts):
 )
 def test_both_and_not_belong_to_no_part_alone(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The filter should be cleaned weekly and replaced every six months.",
+            ["The filter should be cleaned weekly", "The filter should be replaced every six months"],
+        ),
+        ("The cup was held in Wales and won by Bo.", ["The cup was held in Wales", "The cup was won by Bo"]),
+    ],
+)
+def test_a_later_participle_has_the_be_that_it_shares(sentence, facts):
+    assert split(sentence) == facts
