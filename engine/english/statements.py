@@ -255,6 +255,12 @@ def _cut(token: Token) -> str:
     return ""
 
 
+def _is_past(participle: Token) -> bool:
+    """Has it a year: "discovered in 1921", not "based in Cork since 1921"?"""
+    times = (n for c in participle.children if c.dep_ == "prep" and c.lower_ != "since" for n in c.children)
+    return any(re.fullmatch(r"\d{4}", t.text) for n in times if n.ent_type_ == "DATE" for t in n.subtree)
+
+
 def _is_restrictive(noun: Token) -> bool:
     """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
     bounded = noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
@@ -370,7 +376,7 @@ class Sentence:
         main = root.head
         while not (main.pos_ in ("VERB", "AUX") and _finite_tags(main)) and main.head != main:
             main = main.head
-        present = root.dep_ == "appos" or _finite_tags(main) <= {"VBZ", "VBP"}
+        present = root.dep_ == "appos" or (_finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
         many = is_plural(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
         return ("are" if present else "were") if many else "is" if present else "was"
 

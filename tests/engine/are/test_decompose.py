@@ -625,3 +625,15 @@ def test_both_and_not_belong_to_no_part_alone(sentence, facts):
 )
 def test_a_later_participle_has_the_be_that_it_shares(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("Insulin, discovered in 1921, is a hormone.", ["Insulin is a hormone", "Insulin was discovered in 1921"]),
+        ("The band is a trio formed in 1993.", ["The band is a trio", "The band was formed in 1993"]),
+        ("The firm, based in Cork, is a bank.", ["The firm is a bank", "The firm is based in Cork"]),
+    ],
+)
+def test_a_participle_with_a_year_is_past(sentence, facts):
+    assert split(sentence) == facts
