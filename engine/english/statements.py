@@ -64,6 +64,7 @@ _CONDITIONS = word_set("if unless whether until")
 _WHENEVER = word_set("when whenever once according excluding")
 _PRESENT = word_set("is are am 's 're 'm")
 _NOT_PAST = _PRESENT | {"be"}
+_ASKING = word_set("must should shall")
 _CHOOSING = word_set("whichever whatever whoever whomever")
 _PARTS_OF = word_set(
     "number amount sum total average mean ratio product difference mixture combination comparison merger union"
@@ -233,7 +234,7 @@ def _cut(token: Token) -> str:
     if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
         return "" if (comma and _is_on_event(token)) or not _can_detach(token, comma) else "relative"
     if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
-        known = comma or not (_is_restrictive(head) or head.dep_ == "ROOT")
+        known = (comma or not (_is_restrictive(head) or head.dep_ == "ROOT")) and not _is_vague(token)
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
         doing = token.tag_ == "VBG" and (comma or _identity(head) != head) and _finite_tags(token.sent.root)
         return "participle" if past or doing else ""
@@ -253,6 +254,14 @@ def _cut(token: Token) -> str:
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
         return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
     return ""
+
+
+def _is_vague(participle: Token) -> bool:
+    """Is it what a rule asks for ("a form, signed by Ann, must be sent") or of an amount ("fell to 4%, driven by")?"""
+    verb = next((above for above in participle.ancestors if above.pos_ in ("VERB", "AUX")), participle)
+    asked = any(c.lower_ in _ASKING for c in verb.children) and not _is_past(participle)
+    comma = participle.doc[participle.left_edge.i - 1].text == ","
+    return asked or (comma and participle.head.ent_type_ in _MEASURED)
 
 
 def _is_past(participle: Token) -> bool:

@@ -637,3 +637,18 @@ def test_a_later_participle_has_the_be_that_it_shares(sentence, facts):
 )
 def test_a_participle_with_a_year_is_past(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("The form, signed by both owners, must be sent.", ["The form, signed by both owners, must be sent"]),
+        ("The mill, built in 1921, must be sold.", ["The mill must be sold", "The mill was built in 1921"]),
+        (
+            "The margin rose to 33 percent, driven by lower costs.",
+            ["The margin rose to 33 percent, driven by lower costs"],
+        ),
+    ],
+)
+def test_a_participle_stays_with_what_a_rule_asks_for_and_with_an_amount(sentence, facts):
+    assert split(sentence) == facts
