@@ -210,7 +210,7 @@ def _relative_word(verb: Token) -> Token | None:
 
 def _is_listed(token: Token) -> bool:
     """Is what is parsed as an apposition the second of a list ("met Ann, Bea and Cleo"): no comma closes it."""
-    if token.dep_ != "appos" or not any(c.dep_ == "conj" for c in token.children):
+    if token.dep_ != "appos" or token.tag_ == "CD" or not any(c.dep_ == "conj" for c in token.children):
         return False
     doc, before, after = token.doc, token.left_edge.i - 1, token.right_edge.i + 1
     return doc[before].text == "," and (after == len(doc) or doc[after].text not in (",", ":", "–", "—"))
@@ -478,7 +478,11 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     joints = [c.lower_ for token in chain for c in token.children if c.dep_ in ("cc", "preconj")]
     coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
     if (
-        (word.dep_ == "appos" and word != root)
+        (word.dep_ == "appos" and (word != root or is_plural(word.head)))  # "two towns, Cork and Bonn"
+        or any(c.dep_ == "appos" and c.i > others[-1].i and _is_several(c) for c in word.children)
+        or (
+            word.tag_ == "VB" and any(t.text == ":" for t in word.doc[max(word.left_edge.i - 1, 0) : word.i])
+        )  # "two rules: pay and leave"
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
         or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
         or _is_number(word)
@@ -521,6 +525,12 @@ def _is_number(word: Token) -> bool:
     """Is it a number, or an ordinal of several things: "the first and second floors"?"""
     ordinal = word.ent_type_ == "ORDINAL" and word.dep_ == "amod"
     return word.dep_ == "nummod" or (ordinal and is_plural(word.head))
+
+
+def _is_several(noun: Token) -> bool:
+    """Is it a plural, or an amount of one: "a total of eleven people"?"""
+    parts = (n for c in noun.children if c.lower_ == "of" for n in c.children)
+    return is_plural(noun) or any(map(is_plural, parts))
 
 
 def _is_cut_in_two(word: Token) -> bool:

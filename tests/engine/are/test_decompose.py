@@ -374,6 +374,9 @@ def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, 
         "The flat was in use from 1870 to 1939",
         "The capital and seat of government is Oslo",
         "The source(s) of the stain remain unknown",
+        "Five clerks and six pilots, a total of eleven people, were hired",
+        "The firm made two models, one for clerks and one for pilots",
+        "The report makes two demands: raise the budget and hire more staff",
         "The first and second floors are offices",
         "It is a poem of three lines with five, seven and five syllables",
         "Its walls, towers and gates were pulled down in 1860",
@@ -651,4 +654,17 @@ def test_a_participle_with_a_year_is_past(sentence, facts):
     ],
 )
 def test_a_participle_stays_with_what_a_rule_asks_for_and_with_an_amount(sentence, facts):
+    assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The island's two towns, Port Hale and Essen, are linked by a ferry.",
+            ["The island's two towns are linked by a ferry", "The island's two towns are Port Hale and Essen"],
+        )
+    ],
+)
+def test_a_list_that_explains_a_plural_stays_together(sentence, facts):
     assert split(sentence) == facts
