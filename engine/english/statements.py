@@ -216,6 +216,15 @@ def _is_listed(token: Token) -> bool:
     return doc[before].text == "," and (after == len(doc) or doc[after].text not in (",", ":", "–", "—"))
 
 
+def _is_misread(apposition: Token) -> bool:
+    """Is it not of the noun before the comma, is a main clause missing, or is it a list ("a desk, a lamp and")?"""
+    head, before = apposition.head, apposition.doc[max(apposition.left_edge.i - 2, 0)]
+    apart = before != head and not head.is_ancestor(before)
+    same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
+    series = any(c.dep_ == "cc" for c in head.head.rights if c.i > apposition.i)
+    return apart or (same and series) or any(c.dep_ == "mark" for c in apposition.sent.root.children)
+
+
 def _identity(noun: Token) -> Token:
     """The subject that a form of "be" equates with the noun ("Ann is a clerk who"), else the noun itself."""
     first = first_conjunct(noun)
@@ -241,7 +250,8 @@ def _cut(token: Token) -> str:
     if token.dep_ == "appos" and comma and not _is_instruction(token.sent.root):  # "add salt, water": a list
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
-        return "apposition" if named and not measures and not _is_listed(token) else ""
+        apart = not (measures or _is_listed(token) or _is_misread(token))
+        return "apposition" if named and apart else ""
     if token.dep_ == "advcl" and any(c.dep_ in _SUBJECTS for c in token.children):
         opening = doc[first].lower_ if doc[first].head == token else ""
         stated = opening in _STATED or (opening in _TIMED and (comma or _finite_tags(token) == {"VBD"}))
