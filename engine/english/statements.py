@@ -64,6 +64,7 @@ _CONDITIONS = word_set("if unless whether until")
 _WHENEVER = word_set("when whenever once according excluding")
 _PRESENT = word_set("is are am 's 're 'm")
 _NOT_PAST = _PRESENT | {"be"}
+_RESTING = word_set("in on at near under within")  # not "to Cork, where", "from Cork, where"
 _ASKING = word_set("must should shall")
 _CHOOSING = word_set("whichever whatever whoever whomever")
 _PARTS_OF = word_set(
@@ -283,7 +284,10 @@ def _is_past(participle: Token) -> bool:
 def _is_restrictive(noun: Token) -> bool:
     """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
     bounded = noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
-    return noun.dep_ in _SUBJECTS or bounded or (_is_indefinite(noun) and any(map(_is_unreal, noun.ancestors)))
+    number = noun.tag_ == "CD" and noun.dep_ == "pobj"  # "a number greater than one that"
+    return (
+        noun.dep_ in _SUBJECTS or bounded or number or (_is_indefinite(noun) and any(map(_is_unreal, noun.ancestors)))
+    )
 
 
 def _is_indefinite(noun: Token) -> bool:
@@ -302,6 +306,8 @@ def _is_on_event(verb: Token) -> bool:
     noun, before = verb.head, verb.doc[verb.left_edge.i - 2]
     apart = before != noun and not noun.is_ancestor(before)
     pronoun = _relative_word(verb)
+    if verb.lower_ in _BE and any(t.tag_ == "WRB" for c in verb.rights for t in (c, *c.lefts)):  # "which is why"
+        return True
     day = noun.ent_type_ == "DATE" and noun.pos_ in ("PROPN", "NUM")
     return apart or (day and pronoun is not None and pronoun.lower_ == "which")
 
@@ -418,7 +424,11 @@ class Sentence:
         if pronoun.dep_ == "dobj":
             at = next((n for n, w in enumerate(rest) if w.i > verb.i and w.dep_ != "prt"), len(rest))
             return Statement(verb, (*rest[:at], *head, *rest[at:]))
-        place = verb.head.head.lower_ if verb.head.dep_ == "pobj" else "in"
+        subject = subject_of(verb)
+        if led is not None and led.lower_ == "of" and subject is not None:  # "90 euros, of which half is rent"
+            at = sum(word.i <= subject.right_edge.i for word in rest)
+            return Statement(verb, (*rest[:at], led, *head, *rest[at:]))
+        place = verb.head.head.lower_ if verb.head.dep_ == "pobj" and verb.head.head.lower_ in _RESTING else "in"
         return Statement(verb, (*rest, led or Inserted(place), *head))
 
 

@@ -671,3 +671,16 @@ def test_a_participle_stays_with_what_a_rule_asks_for_and_with_an_amount(sentenc
 )
 def test_a_list_that_explains_a_plural_stays_together(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("She moved to Cork, where she taught music.", ["She moved to Cork", "she taught music in Cork"]),
+        ("It cost 90 euros, of which 40 euros went to Ann.", ["It cost 90 euros", "40 euros of 90 euros went to Ann"]),
+        ("Yeast produces gas, which is why bread rises.", ["Yeast produces gas, which is why bread rises"]),
+        ("It is a number greater than one that has no parts.", ["It is a number greater than one that has no parts"]),
+    ],
+)
+def test_a_relative_clause_says_what_its_preposition_says(sentence, facts):
+    assert split(sentence) == facts
