@@ -562,7 +562,8 @@ def _is_cut_in_two(word: Token) -> bool:
 
 def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
     """Is something said of all but the parts ("nobody but Ann and Bo"), or of them alone ("only Ann and Bo")?"""
-    alone = word.doc[word.left_edge.i].lower_ == "only"
+    phrase = word.head if word.dep_ == "pobj" else word  # "only on Mondays and Fridays"
+    alone = "only" in (word.doc[word.left_edge.i].lower_, word.doc[phrase.left_edge.i].lower_)
     return alone or word.head.lower_ in _EXCEPTING or (word.lower_ in _ALL and "but" in joints)
 
 
