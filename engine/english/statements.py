@@ -61,7 +61,7 @@ _JOINING = word_set("and but & as well also plus both while yet")
 _STATED = word_set("although though because whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
 _CONDITIONS = word_set("if unless whether until")
-_WHENEVER = word_set("when whenever once according excluding")
+_WHENEVER = word_set("when whenever once according excluding without")
 _PRESENT = word_set("is are am 's 're 'm")
 _NOT_PAST = _PRESENT | {"be"}
 _RESTING = word_set("in on at near under within")  # not "to Cork, where", "from Cork, where"
@@ -637,7 +637,7 @@ def _shares_end(chain: Sequence[Token]) -> bool:
 
 def _shares_standard(chain: Sequence[Token]) -> bool:
     """Is what the first of several comparatives is compared with behind the last: "lighter and cheaper than tin"?"""
-    standards = [c for part in chain for c in part.children if c.lower_ == "than"]
+    standards = [t for t in chain[0].subtree if t.lower_ == "than" and t.i > chain[0].i]
     graded = any(t.tag_ in ("JJR", "RBR") for t in (chain[0], *chain[0].lefts))
     return graded and bool(standards) and standards[0].i > chain[-1].i
 

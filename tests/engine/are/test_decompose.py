@@ -388,6 +388,7 @@ def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, 
         "Its walls, towers and gates were pulled down in 1860",
         "Tin is lighter and cheaper than lead",
         "Trains are faster but more expensive than buses",
+        "Wood is cheaper and easier to work than steel",
         "She studied law at Cork and economics at Leiden",
         "The drug was sold in Cork in 2016 and in Bonn in 2018",
         "Some were taken by her sister and some by a clerk",
@@ -572,6 +573,10 @@ def test_a_refusal_claims_nothing(text):
         (
             "According to Ann, the sale saved the mill but hurt the town.",
             ["According to Ann, the sale saved the mill", "According to Ann, the sale hurt the town"],
+        ),
+        (
+            "Without rain, the crops fail and the wells dry up.",
+            ["Without rain, the crops fail", "Without rain, the wells dry up"],
         ),
         (
             "A deal is made when one side offers it and the other accepts it.",
