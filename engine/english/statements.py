@@ -510,6 +510,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or _is_collective(word)
         or _is_excepted(word, joints)
         or _are_pairs(word)
+        or _is_nested(word, others, coarse)
         or any(_has_gap(above) for above in (word, *word.ancestors) if above.dep_ in ("prep", "agent"))
         or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
         or (
@@ -576,6 +577,18 @@ def _are_pairs(word: Token) -> bool:
     series = [t for t in series if next((a for a in t.ancestors if a.pos_ in ("VERB", "AUX")), None) == verb]
     counted = any((t.ent_type_ in _MEASURED or t.pos_ == "NUM") and t.ent_type_ != "DATE" for t in series)
     return (len(series) > 1 and counted) or any(c.lower_ == "respectively" for c in verb.subtree)
+
+
+def _is_nested(word: Token, others: Sequence[Token], coarse: set[str]) -> bool:
+    """Is a later part one of the noun above the word, as parsed a part of the phrase inside it?
+
+    "The purchase of a lamp and the repair of an oven"; "fields untended and villages empty".
+    """
+    if word.dep_ == "amod":
+        return "ADP" in coarse or any(part.tag_ == "NNS" for part in others)
+    above = {a.lower_ for a in word.ancestors if a.dep_ == "prep" and a.head.pos_ in _NAMING}
+    repeated = any(c.dep_ == "prep" and c.lower_ in above for part in others for c in part.children)
+    return word.dep_ == "pobj" and repeated and not any(c.dep_ == "prep" for c in word.children)
 
 
 def _has_gap(phrase: Token) -> bool:
