@@ -284,7 +284,7 @@ def _is_past(participle: Token) -> bool:
 def _is_restrictive(noun: Token) -> bool:
     """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
     bounded = noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
-    number = noun.tag_ == "CD" and noun.dep_ == "pobj"  # "a number greater than one that"
+    number = noun.lower_ == "one" and noun.dep_ == "pobj"  # "a number greater than one that"
     return (
         noun.dep_ in _SUBJECTS or bounded or number or (_is_indefinite(noun) and any(map(_is_unreal, noun.ancestors)))
     )
