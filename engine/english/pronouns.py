@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
-from engine.english.statements import is_plural, subject_of
+from engine.english.tree import is_plural, subject_of
 
 if TYPE_CHECKING:
     from spacy.tokens import Token

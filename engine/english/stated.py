@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
 from engine.english.pronouns import opens_with_pronoun
-from engine.english.statements import first_conjunct
+from engine.english.tree import first_conjunct
 from engine.english.words import LIMITS
 
 if TYPE_CHECKING:

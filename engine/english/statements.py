@@ -13,87 +13,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.parser import finite, is_participle, parse
+from engine.english.coordination import has_gap, split_coordination
+from engine.english.parser import finite, parse
+from engine.english.tree import (
+    AUXILIARIES,
+    BE,
+    CLOSING,
+    ENDS,
+    FINITE,
+    MARKS,
+    MEASURED,
+    NAMING,
+    QUOTES,
+    SUBJECTS,
+    Copied,
+    Inserted,
+    Statement,
+    brackets_of,
+    finite_tags,
+    first_conjunct,
+    identified,
+    in_brackets,
+    in_one_quote,
+    is_indefinite,
+    is_instruction,
+    is_listed,
+    is_negated,
+    is_plural,
+    is_unreal,
+    marks_around,
+    relative_word,
+    subject_of,
+    tag_of,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-Copied = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Inserted:
-    """Words that the parsed text does not have here; `start` is their offset in the source, or -1."""
-
-    text: str
-    start: int = -1
-
-
-@dataclass(frozen=True)
-class Statement:
-    """The words of a statement in order, its governing word, and changed verb forms by token index."""
-
-    root: Token
-    words: tuple[Token | Inserted, ...]
-    forms: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def tokens(self) -> list[Token]:
-        """The words that the sentence has, without inserted ones."""
-        return [word for word in self.words if not isinstance(word, Inserted)]
-
-    def without(self, gone: set[int]) -> Statement:
-        """The statement without the tokens at these indices."""
-        return replace(self, words=tuple(w for w in self.words if isinstance(w, Inserted) or w.i not in gone))
-
-
 _MOST = 24  # facts of one clause; a longer list stays whole from there on
-_SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
-_AUXILIARIES = ("aux", "auxpass")
-_FINITE = ("VBD", "VBP", "VBZ", "MD")
-_BE = word_set("is are was were be been being am 's 're")
-_JOINING = word_set("and but & as well also plus both while yet")
 _STATED = word_set("although though because whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
-_CONDITIONS = word_set("if unless whether until")
-_WHENEVER = word_set("when whenever once according excluding without")
-_PRESENT = word_set("is are am 's 're 'm")
-_NOT_PAST = _PRESENT | {"be"}
 _RESTING = word_set("in on at near under within")  # not "to Cork, where", "from Cork, where"
 _ASKING = word_set("must should shall")
 _CHOOSING = word_set("whichever whatever whoever whomever")
-_PARTS_OF = word_set(
-    "number amount sum total average mean ratio product difference mixture combination comparison merger union"
-)
-_MUTUAL = word_set(  # verbs that say of their subjects what one of them cannot do alone
-    "meet meets met marry married divorce divorced merge merges merged mix mixed combine combines combined share shares"
-    " shared differ differs differed separate separated collide collided coincide coincided overlap overlaps overlapped"
-)
-_EXCEPTING = word_set("except excluding besides")
-_ALL = word_set("nobody none nothing everyone everybody everything anyone anybody anything all")
-_ENDS = word_set("to until till")
 _BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
-_DETERMINING = {"det", "poss", "nummod"}
 _TENSES = {"is": "VBZ", "are": "VBP", "was": "VBD", "were": "VBD"}
-_IT = word_set("it this that these there")
 _FREE = word_set(
     "in on at by since near from between as for with during through until alongside under to of into about after before"
     " over against within among across throughout despite"
 )
 _NARROWING = word_set("only mostly mainly especially partially partly largely never rarely hardly almost nearly")
-_TOGETHER = word_set("both together respectively each jointly")
 _LEADING = word_set("following including regarding concerning starting beginning depending based compared given")
 _PARTING = word_set("and but while whereas")
 _COMPLETING = word_set("on for with from as under through to of into about over against")
-_NAMING = ("NOUN", "PROPN", "PRON")
 _CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
-_MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
-_COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
 _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
@@ -106,9 +83,6 @@ _TELLING = re.compile(  # verbs with a clause without "that" as their object
     r"predict|reali[sz]e|reveal|suspect|understand|understood|warn|wish|assume|admit|find|found|suggest|insist)"
     r"(?:s|d|ed)?"
 )
-_QUOTES = '"“”«»'
-_MARKS = (",", ";", ":", "–", "—")
-_OPENING, _CLOSING = ("(", "["), (")", "]")
 
 
 def split(text: str) -> list[str]:
@@ -141,80 +115,10 @@ def _clause_openings(doc: Iterable[Token]) -> Iterator[Token]:
     """The first word of each clause after a comma and "and", "but", "while" or "whereas"."""
     for token in doc:
         behind = token.left_edge.i + (token.dep_ == "advcl")
-        opened = any(c.dep_ in _SUBJECTS and c.left_edge.i == behind for c in token.children) and _finite_tags(token)
+        opened = any(c.dep_ in SUBJECTS and c.left_edge.i == behind for c in token.children) and finite_tags(token)
         joined = token.dep_ in ("conj", "advcl") and behind > 1 and token.doc[behind - 2].text == ","
         if opened and joined and token.doc[behind - 1].lower_ in _PARTING:
             yield token.doc[behind]
-
-
-def is_plural(noun: Token) -> bool:
-    """Is the noun or pronoun a plural."""
-    return noun.tag_ in ("NNS", "NNPS") or noun.lower_ in ("they", "we", "these", "those")
-
-
-def subject_of(verb: Token) -> Token | None:
-    """The verb's own subject, or that of the verb that it is coordinated with."""
-    found = next((c for c in verb.children if c.dep_ in _SUBJECTS), None)
-    return subject_of(verb.head) if found is None and verb.dep_ == "conj" else found
-
-
-def _is_instruction(verb: Token) -> bool:
-    """Is the verb a bare form without a subject."""
-    return verb.tag_ == "VB" and subject_of(verb) is None
-
-
-def _has_agent(verb: Token) -> bool:
-    return any(c.dep_ == "agent" for c in verb.children)
-
-
-def _is_negated(verb: Token) -> bool:
-    return any(c.dep_ == "neg" for c in verb.children)
-
-
-def _tag(verb: Token) -> str:
-    """The verb's tag, corrected to a finite one after a finite verb without auxiliary ("won in May and lost").
-
-    And to a participle after a "be" that is not in the past, which it shares: "is heated and poured".
-    """
-    if verb.tag_ == "VBD" and (be := _shared_be(verb)) is not None and (be.lower_ in _NOT_PAST or _has_agent(verb)):
-        return "VBN"
-    helped = any(c.dep_ in _AUXILIARIES for one in (verb, verb.head) for c in one.children)
-    if verb.dep_ != "conj" or helped:
-        return verb.tag_
-    return {("VBN", "VBD"): "VBD", ("VB", "VBP"): "VBP"}.get((verb.tag_, _tag(verb.head)), verb.tag_)
-
-
-def _shared_be(verb: Token) -> Token | None:
-    """The form of "be" of the verb that this one is coordinated with, if it has no subject of its own."""
-    own, first = {c.dep_ for c in verb.children}, verb.head
-    acts = "dobj" in own and "prt" not in own  # "poured over the grounds" reads "over" as a part of the verb
-    if verb.dep_ != "conj" or own & {*_SUBJECTS, *_AUXILIARIES}:
-        return None
-    if first.lower_ in _BE:
-        be = first if "agent" in own or any(c.dep_ == "acomp" for c in first.children) else None
-    else:
-        be = next((c for c in first.lefts if c.dep_ == "auxpass"), None) or _shared_be(first)
-    if be is None or (acts and be.lower_ != "be"):  # no past follows "should be cleaned and"
-        return None
-    return be if is_participle(verb.lower_) else None
-
-
-def _finite_tags(verb: Token) -> set[str]:
-    """The finite forms of the verb and its auxiliaries."""
-    return {_tag(verb), *(c.tag_ for c in verb.children if c.dep_ in _AUXILIARIES)} & set(_FINITE)
-
-
-def _relative_word(verb: Token) -> Token | None:
-    """The relative pronoun or adverb of a relative clause."""
-    return next((t for t in verb.subtree if t.tag_ in ("WDT", "WP", "WP$", "WRB") and t.i <= verb.i), None)
-
-
-def _is_listed(token: Token) -> bool:
-    """Is what is parsed as an apposition the second of a list ("met Ann, Bea and Cleo"): no comma closes it."""
-    if token.dep_ != "appos" or token.tag_ == "CD" or not any(c.dep_ == "conj" for c in token.children):
-        return False
-    doc, before, after = token.doc, token.left_edge.i - 1, token.right_edge.i + 1
-    return doc[before].text == "," and (after == len(doc) or doc[after].text not in (",", ":", "–", "—"))
 
 
 def _is_misread(apposition: Token) -> bool:
@@ -224,15 +128,6 @@ def _is_misread(apposition: Token) -> bool:
     same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
     series = any(c.dep_ == "cc" for c in head.head.rights if c.i > apposition.i)
     return apart or (same and series) or any(c.dep_ == "mark" for c in apposition.sent.root.children)
-
-
-def _identity(noun: Token) -> Token:
-    """The subject that a form of "be" equates with the noun ("Ann is a clerk who"), else the noun itself."""
-    first = first_conjunct(noun)
-    if first.dep_ != "attr" or first.head.lower_ not in _BE or _is_negated(first.head):
-        return noun
-    subject = subject_of(first.head)
-    return noun if subject is None or subject.lower_ in _IT else subject
 
 
 def _cut(token: Token) -> str:
@@ -246,22 +141,22 @@ def _cut(token: Token) -> str:
     if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
         known = (comma or not (_is_restrictive(head) or head.dep_ == "ROOT")) and not _is_vague(token)
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
-        doing = token.tag_ == "VBG" and (comma or _identity(head) != head) and _finite_tags(token.sent.root)
+        doing = token.tag_ == "VBG" and (comma or identified(head) != head) and finite_tags(token.sent.root)
         return "participle" if past or doing else ""
-    if token.dep_ == "appos" and comma and not _is_instruction(token.sent.root):  # "add salt, water": a list
+    if token.dep_ == "appos" and comma and not is_instruction(token.sent.root):  # "add salt, water": a list
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
-        apart = not (measures or _is_listed(token) or _is_misread(token))
+        apart = not (measures or is_listed(token) or _is_misread(token))
         return "apposition" if named and apart else ""
-    if token.dep_ == "advcl" and any(c.dep_ in _SUBJECTS for c in token.children):
+    if token.dep_ == "advcl" and any(c.dep_ in SUBJECTS for c in token.children):
         opening = doc[first].lower_ if doc[first].head == token else ""
-        stated = opening in _STATED or (opening in _TIMED and (comma or _finite_tags(token) == {"VBD"}))
-        return "clause" if stated and not _is_negated(head) else ""
+        stated = opening in _STATED or (opening in _TIMED and (comma or finite_tags(token) == {"VBD"}))
+        return "clause" if stated and not is_negated(head) else ""
     subject = subject_of(head)
     if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
         other = token.lower_ == "using" or (token.tag_ == "VBG" and any(c.dep_ == "agent" for c in head.children))
         passive = subject.dep_ == "nsubjpass" and other  # "was dissolved, using 20 mL", "was made by Ann, working"
-        dangling = passive or token.lower_ in _LEADING or _is_unreal(head)
+        dangling = passive or token.lower_ in _LEADING or is_unreal(head)
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
         return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
     return ""
@@ -272,7 +167,7 @@ def _is_vague(participle: Token) -> bool:
     verb = next((above for above in participle.ancestors if above.pos_ in ("VERB", "AUX")), participle)
     asked = any(c.lower_ in _ASKING for c in verb.children) and not _is_past(participle)
     comma = participle.doc[participle.left_edge.i - 1].text == ","
-    return asked or (comma and participle.head.ent_type_ in _MEASURED)
+    return asked or (comma and participle.head.ent_type_ in MEASURED)
 
 
 def _is_past(participle: Token) -> bool:
@@ -285,28 +180,15 @@ def _is_restrictive(noun: Token) -> bool:
     """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
     bounded = noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
     number = noun.lower_ == "one" and noun.dep_ == "pobj"  # "a number greater than one that"
-    return (
-        noun.dep_ in _SUBJECTS or bounded or number or (_is_indefinite(noun) and any(map(_is_unreal, noun.ancestors)))
-    )
-
-
-def _is_indefinite(noun: Token) -> bool:
-    """Does "a" or no article, possessive or number tell which one the noun is: "a solution", "solutions"?"""
-    return not any(c.dep_ in ("det", "poss", "nummod") and c.lower_ not in ("a", "an") for c in noun.children)
-
-
-def _is_unreal(verb: Token) -> bool:
-    """Does the word say what should, may or must not be, so that what it names need not exist?"""
-    modal = any(c.tag_ == "MD" or c.dep_ == "neg" for c in verb.children)
-    return modal or (verb.pos_ == "VERB" and _is_instruction(verb)) or any(c.lower_ in _CONDITIONS for c in verb.lefts)
+    return noun.dep_ in SUBJECTS or bounded or number or (is_indefinite(noun) and any(map(is_unreal, noun.ancestors)))
 
 
 def _is_on_event(verb: Token) -> bool:
     """Is ", which" about the whole event: its noun does not end before the comma, or is a day ("on Monday, which")."""
     noun, before = verb.head, verb.doc[verb.left_edge.i - 2]
     apart = before != noun and not noun.is_ancestor(before)
-    pronoun = _relative_word(verb)
-    if verb.lower_ in _BE and any(t.tag_ == "WRB" for c in verb.rights for t in (c, *c.lefts)):  # "which is why"
+    pronoun = relative_word(verb)
+    if verb.lower_ in BE and any(t.tag_ == "WRB" for c in verb.rights for t in (c, *c.lefts)):  # "which is why"
         return True
     day = noun.ent_type_ == "DATE" and noun.pos_ in ("PROPN", "NUM")
     return apart or (day and pronoun is not None and pronoun.lower_ == "which")
@@ -314,22 +196,14 @@ def _is_on_event(verb: Token) -> bool:
 
 def _can_detach(verb: Token, comma: bool) -> bool:
     """Can the noun take the place of the relative pronoun?"""
-    pronoun = _relative_word(verb)
+    pronoun = relative_word(verb)
     if pronoun is None or pronoun.lower_ in _CHOOSING or verb.head.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
         return False
     if pronoun.tag_ == "WRB":
         return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
-    own = pronoun.head == verb and pronoun.dep_ in (*_SUBJECTS, "dobj")
+    own = pronoun.head == verb and pronoun.dep_ in (*SUBJECTS, "dobj")
     led = pronoun.dep_ == "pobj" and pronoun.head.head == verb and not any(c.dep_ == "conj" for c in verb.children)
-    return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in _SUBJECTS)
-
-
-def _marks_around(root: Token) -> tuple[int, ...]:
-    """Token indices of the marks on both sides of a subtree, or of the one at its inner side."""
-    before, after = root.left_edge.i - 1, root.right_edge.i + 1
-    opened = before < 0 or root.doc[before].text in _MARKS
-    closed = after >= len(root.doc) or root.doc[after].is_punct
-    return tuple(i for i in (before, after) if 0 <= i < len(root.doc)) if opened and closed else ()
+    return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in SUBJECTS)
 
 
 class Sentence:
@@ -339,8 +213,8 @@ class Sentence:
         """Find the statements inside the sentence."""
         self.doc = doc
         self.antecedents: dict[int, tuple[Token | Inserted, ...]] = {}
-        self.cuts = {token.i: kind for token in doc if not _in_one_quote((token, token.head)) and (kind := _cut(token))}
-        self.apart = self.cuts.keys() | {i for place in self.cuts for i in _marks_around(doc[place])}
+        self.cuts = {token.i: kind for token in doc if not in_one_quote((token, token.head)) and (kind := _cut(token))}
+        self.apart = self.cuts.keys() | {i for place in self.cuts for i in marks_around(doc[place])}
 
     def below(self, root: Token) -> tuple[Token, ...]:
         """The words that `root` governs, without detached statements."""
@@ -351,7 +225,7 @@ class Sentence:
         """A noun with its modifiers, without coordinated nouns."""
         gone = {t.i for c in noun.children if c.dep_ in ("conj", "cc", "preconj") for t in c.subtree}
         words = [token for token in self.below(noun) if token.i not in gone]
-        while len(words) > 1 and words[-1].is_punct and words[-1].text not in _CLOSING:
+        while len(words) > 1 and words[-1].is_punct and words[-1].text not in CLOSING:
             words.pop()
         while len(words) > 1 and words[0].is_punct:
             words.pop(0)
@@ -367,7 +241,7 @@ class Sentence:
         """The main statement, then the detached ones."""
         makers: dict[str, Callable[[Token], Statement]] = {
             "relative": self._relative,
-            "participle": lambda verb: self._predication(verb, _identity(verb.head)),
+            "participle": lambda verb: self._predication(verb, identified(verb.head)),
             "apposition": lambda noun: self._predication(noun, noun.head),
             "clause": lambda verb: Statement(verb, self.below(verb)[1:]),
             "adverbial": lambda verb: self._predication(verb, subject_of(verb.head)),
@@ -381,7 +255,7 @@ class Sentence:
         known = (c for c in root.children if c.dep_ == "attr" and not any(d.lower_ in ("a", "an") for d in c.children))
         clauses = (c for noun in known for c in noun.children)
         subject = subject_of(root)
-        it = root.lower_ in _BE and subject is not None and subject.lower_ == "it"
+        it = root.lower_ in BE and subject is not None and subject.lower_ == "it"
         return it and any(self.cuts.get(c.i) == "relative" and c.doc[c.left_edge.i - 1].text != "," for c in clauses)
 
     def _predication(self, root: Token, noun: Token | None) -> Statement:
@@ -399,15 +273,15 @@ class Sentence:
     def _auxiliary(self, root: Token, noun: Token) -> str:
         """The verb to insert: present for an apposition, else the tense of the main verb."""
         main = root.head
-        while not (main.pos_ in ("VERB", "AUX") and _finite_tags(main)) and main.head != main:
+        while not (main.pos_ in ("VERB", "AUX") and finite_tags(main)) and main.head != main:
             main = main.head
-        present = root.dep_ == "appos" or (_finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
+        present = root.dep_ == "appos" or (finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
         many = is_plural(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
         return ("are" if present else "were") if many else "is" if present else "was"
 
     def _relative(self, verb: Token) -> Statement:
         """A relative clause with its noun instead of the pronoun."""
-        pronoun, noun, words = _relative_word(verb), _identity(verb.head), self.below(verb)
+        pronoun, noun, words = relative_word(verb), identified(verb.head), self.below(verb)
         assert pronoun is not None  # `_cut` found it
         named = self.below(noun) if noun != verb.head else self.phrase(noun)
         head = tuple(
@@ -415,7 +289,7 @@ class Sentence:
         )
         while head and head[-1].is_punct:
             head = head[:-1]
-        if pronoun.dep_ in (*_SUBJECTS, "poss"):
+        if pronoun.dep_ in (*SUBJECTS, "poss"):
             owned = Inserted("'" if is_plural(noun) and head and head[-1].text.endswith("s") else "'s")
             self.antecedents[pronoun.i] = head if pronoun.dep_ != "poss" else (*head, owned)
             return Statement(verb, words)
@@ -437,334 +311,27 @@ def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:
 
     Empty if it is another form, has an auxiliary, or is not in the lexicon.
     """
-    if participle.tag_ != "VBG" or any(c.dep_ in _AUXILIARIES for c in participle.children):
+    if participle.tag_ != "VBG" or any(c.dep_ in AUXILIARIES for c in participle.children):
         return {}
     verbs = [participle, *(t for t in participle.conjuncts if t.tag_ == "VBG" and t.i > participle.i)]
     forms = {v.i: auxiliary if v.lower_ == "being" else finite(v.lower_, _TENSES[auxiliary]) for v in verbs}
     return forms if all(forms.values()) else {}
 
 
-def split_coordination(statement: Statement) -> Iterator[Statement]:
-    """A statement for each part of the first coordination that can be split, each split further."""
-    held = {token.i for token in statement.tokens}
-    enclosed = _enclosed(statement)
-    chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj" and word.i not in enclosed)
-    chain = next((found for found in chains if len(found) > 1 and _can_split(found, statement.root)), None)
-    if chain is None:
-        yield statement
-        return
-    for part in chain:
-        yield from split_coordination(_with_conjunct(statement, chain, part))
-
-
-def _brackets(doc: Doc) -> dict[int, int]:
-    """The indices of brackets that have another half, each with that of the other half."""
-    found: dict[int, int] = {}
-    opened: list[int] = []
-    for token in doc:
-        if token.text in _OPENING:
-            opened.append(token.i)
-        elif token.text[0] in _CLOSING and opened:  # "):" is one token
-            found |= {(first := opened.pop()): token.i, token.i: first}
-    return found
-
-
-def _enclosed(statement: Statement) -> set[int]:
-    """The indices of the tokens in brackets whose two halves the statement has."""
-    held = {token.i for token in statement.tokens}
-    pairs = _brackets(statement.root.doc).items()
-    return {i for a, b in pairs if a in held and b in held for i in range(a + 1, b)} & held
-
-
-def _in_one_quote(tokens: Sequence[Token]) -> bool:
-    """Are two of the tokens between the same quotes: somebody else's words stay together."""
-    marks = [token.i for token in tokens[0].doc if token.text in _QUOTES]
-    spans = zip(marks[::2], marks[1::2], strict=False)
-    return any(len({t.i for t in tokens if first < t.i < last}) > 1 for first, last in spans)
-
-
-def _conjuncts(word: Token, held: set[int]) -> list[Token]:
-    """The word and those coordinated with it, in text order."""
-    after = [c for c in word.children if (c.dep_ == "conj" or _is_listed(c)) and c.i in held and _is_marked(c)]
-    return sorted([word, *(t for c in after for t in _conjuncts(c, held))], key=lambda t: t.i)
-
-
-def _can_split(chain: Sequence[Token], root: Token) -> bool:
-    """Is each part true alone: joined by "and" or "but", not inside a name, a condition, a list or "between"?"""
-    word, *others = chain
-    if _in_one_quote(chain):
-        return False
-    relative = _relative_word(word) if word.dep_ == "relcl" and word != root else None
-    joints = [c.lower_ for token in chain for c in token.children if c.dep_ in ("cc", "preconj")]
-    coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
-    if (
-        (word.dep_ == "appos" and (word != root or is_plural(word.head)))  # "two towns, Cork and Bonn"
-        or any(c.dep_ == "appos" and c.i > others[-1].i and _is_several(c) for c in word.children)
-        or (
-            word.tag_ == "VB" and any(t.text == ":" for t in word.doc[max(word.left_edge.i - 1, 0) : word.i])
-        )  # "two rules: pay and leave"
-        or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
-        or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
-        or _is_number(word)
-        or _is_cut_in_two(word)
-        or _is_collective(word)
-        or _is_excepted(word, joints)
-        or _are_pairs(word)
-        or _is_nested(word, others, coarse)
-        or any(_has_gap(above) for above in (word, *word.ancestors) if above.dep_ in ("prep", "agent"))
-        or (relative is not None and relative.dep_ not in _SUBJECTS)  # "in which A is cut and sold"
-        or (
-            _is_instruction(root) and (word != root or coarse != {"VERB"})
-        )  # "stir with ether, chill": nouns, as parsed
-        or not set(joints) <= _JOINING
-        or not (joints or coarse == {"VERB"})
-        or {"VERB", "NOUN"} <= coarse
-        or "ADV" in coarse
-        or (word.pos_ not in ("VERB", "AUX") and any(map(_is_negated, others)))  # "in Cork but not in Oslo"
-    ):
-        return False
-    bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
-    if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
-        return False
-    if _shares_end(chain) or _shares_standard(chain):
-        return False
-    named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
-    if named is not None and any(named.start <= token.i < named.end for token in others):
-        return False
-    kinds = {token.ent_type_ for token in chain if token.ent_type_}
-    if len(kinds) > 1 and kinds & _MEASURED:  # "EUR 4 left in May and EUR 6 in June"
-        return False
-    return not any(
-        above.lower_ in ("between", "among")
-        or any(c.dep_ == "mark" and c.lower_ in _CONDITIONS for c in above.children)
-        or (above.dep_ == "advcl" and above != root and any(c.lower_ in _WHENEVER for c in above.lefts))
-        for above in (word, *word.ancestors)
-    )
-
-
-def _is_number(word: Token) -> bool:
-    """Is it a number, or an ordinal of several things: "the first and second floors"?"""
-    ordinal = word.ent_type_ == "ORDINAL" and word.dep_ == "amod"
-    return word.dep_ == "nummod" or (ordinal and is_plural(word.head))
-
-
-def _is_several(noun: Token) -> bool:
-    """Is it a plural, or an amount of one: "a total of eleven people"?"""
-    parts = (n for c in noun.children if c.lower_ == "of" for n in c.children)
-    return is_plural(noun) or any(map(is_plural, parts))
-
-
-def _is_cut_in_two(word: Token) -> bool:
-    """Is the word in front of the comma before the series its first part, as parsed a second subject or attribute?"""
-    before = word.left_edge.i - 2
-    beside = [c for c in word.head.children if c.dep_ == word.dep_ and c.right_edge.i == before]
-    return word.dep_ in (*_SUBJECTS, "acomp", "nummod") and bool(beside) and word.doc[before + 1].text == ","
-
-
-def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
-    """Is something said of all but the parts ("nobody but Ann and Bo"), or of them alone ("only Ann and Bo")?"""
-    phrase = word.head if word.dep_ == "pobj" else word  # "only on Mondays and Fridays"
-    alone = "only" in (word.doc[word.left_edge.i].lower_, word.doc[phrase.left_edge.i].lower_)
-    return alone or word.head.lower_ in _EXCEPTING or (word.lower_ in _ALL and "but" in joints)
-
-
-def _are_pairs(word: Token) -> bool:
-    """Does each part have an amount of its own: "Ann and Bo own 60% and 40%", "are 6 and 4, respectively"?"""
-    verb = next((above for above in word.ancestors if above.pos_ in ("VERB", "AUX")), word)
-    if verb == word or word.pos_ not in (*_NAMING, "NUM", "ADJ"):
-        return False
-    series = [t for t in verb.subtree if t.dep_ != "conj" and any(c.dep_ == "conj" for c in t.children)]
-    series = [t for t in series if next((a for a in t.ancestors if a.pos_ in ("VERB", "AUX")), None) == verb]
-    counted = any((t.ent_type_ in _MEASURED or t.pos_ == "NUM") and t.ent_type_ != "DATE" for t in series)
-    return (len(series) > 1 and counted) or any(c.lower_ == "respectively" for c in verb.subtree)
-
-
-def _is_nested(word: Token, others: Sequence[Token], coarse: set[str]) -> bool:
-    """Is a later part one of the noun above the word, as parsed a part of the phrase inside it?
-
-    "The purchase of a lamp and the repair of an oven"; "fields untended and villages empty".
-    """
-    if word.dep_ == "amod":
-        return "ADP" in coarse or any(part.tag_ == "NNS" for part in others)
-    above = {a.lower_ for a in word.ancestors if a.dep_ == "prep" and a.head.pos_ in _NAMING}
-    repeated = any(c.dep_ == "prep" and c.lower_ in above for part in others for c in part.children)
-    return word.dep_ == "pobj" and repeated and not any(c.dep_ == "prep" for c in word.children)
-
-
-def _has_gap(phrase: Token) -> bool:
-    """Is a verb left out behind the phrase: "law at Cork and art at Bonn", "in Cork in May and in Bonn in June"?"""
-    last, part = phrase.right_edge.i, next((c for c in phrase.children if c.dep_ == "conj"), None)
-    beside = [c for c in phrase.head.rights if c.dep_ in ("prep", "agent")]
-    later = [c for c in beside if c.i > last]
-    if part is not None:
-        between = any(phrase.i < c.i < part.i for c in beside) or _is_dated(phrase) != _is_dated(part)
-        return (bool(later) and part.lower_ == phrase.lower_ and between) or phrase.lower_ in _ENDS - {part.lower_}
-    series = [t for noun in phrase.children for t in noun.conjuncts]
-    if not series or (phrase.lower_ == "in" and series[-1].pos_ == "PROPN"):  # "in Cork and Kerry in Ireland"
-        return False
-    same = [c for c in later if c.i <= last + 2 and c.lower_ == phrase.lower_]
-    return any(_is_dated(c) == _is_dated(phrase) for c in same)
-
-
-def _is_dated(phrase: Token) -> bool:
-    return any(c.ent_type_ == "DATE" for c in phrase.children)
-
-
-def _is_collective(word: Token) -> bool:
-    """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?
-
-    "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left", "the sum of 3
-    and 4", "Ann and Bo are twins", "Ann and Bo met".
-    """
-    if word.dep_ == "pobj" and word.head.lower_ == "of" and word.head.head.lower_ in _PARTS_OF:
-        return True
-    verb = word.head
-    if word.dep_ in _SUBJECTS and any(_is_mutual(v) for v in (verb, *verb.conjuncts)):
-        return True
-    if word.dep_ in _SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
-        return True
-    if verb.lower_ not in _BE or word.dep_ not in ("nsubj", "attr") or is_plural(word):
-        return False
-    wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word]
-    wholes = [c for c in wholes if c.pos_ == "NOUN" and is_plural(c)]
-    return bool(wholes)
-
-
-def _is_mutual(verb: Token) -> bool:
-    """Is the verb one of meeting or sharing, without another object than what is shared?"""
-    return verb.lower_ in _MUTUAL and (verb.lower_.startswith("share") or all(c.dep_ != "dobj" for c in verb.rights))
-
-
-def _shares_end(chain: Sequence[Token]) -> bool:
-    """Has a part nothing of its own after it that the end of the next one may belong to?
-
-    "They support and extend it"; "the making and selling of looms".
-    """
-    return any(
-        not any(c.i > part.i and c.dep_ not in ("cc", "conj", "punct") for c in part.children)
-        and any(c.dep_ == "dobj" or (c.dep_ == "prep" and c.lower_ == "of") for c in after.rights)
-        and not {c.dep_ for c in after.children} & {*_SUBJECTS, *_DETERMINING}
-        for part, after in pairwise(chain)
-    )
-
-
-def _shares_standard(chain: Sequence[Token]) -> bool:
-    """Is what the first of several comparatives is compared with behind the last: "lighter and cheaper than tin"?"""
-    standards = [t for t in chain[0].subtree if t.lower_ == "than" and t.i > chain[0].i]
-    graded = any(t.tag_ in ("JJR", "RBR") for t in (chain[0], *chain[0].lefts))
-    return graded and bool(standards) and standards[0].i > chain[-1].i
-
-
-def _is_marked(token: Token) -> bool:
-    """Is there a mark or conjunction before the part?"""
-    at = token.left_edge.i - 1
-    while at > 0 and token.doc[at].pos_ == "ADV":
-        at -= 1
-    return token.doc[at].pos_ in ("CCONJ", "PUNCT", "SYM") or token.doc[at].dep_ in ("cc", "punct")
-
-
-def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) -> Statement:
-    """The statement with one part of the coordination instead of all."""
-    first, before = chain[0], max(chain[0].left_edge.i - 1, 0)
-    statement = statement.without(
-        {t.i for t in first.doc[before : first.i] if t.lower_ == "both" and t.dep_ not in _SUBJECTS}
-    )
-    held = {token.i for token in statement.tokens}
-    whole = {t.i for t in first.subtree} & held
-    gone = {t.i for other in chain if other.i > item.i for t in other.subtree}
-    gone |= {c.i for c in item.children if c.dep_ in ("cc", "preconj")}
-    mine = {t.i for t in item.subtree} & held - gone
-    shared = _shared(first, item) & held if item != first else set()
-    at = next(n for n, word in enumerate(statement.words) if not isinstance(word, Inserted) and word.i in whole)
-    picked = [t for t in statement.tokens if t.i in mine]
-    while picked and picked[-1].text in _MARKS:
-        picked.pop()
-    picked = sorted((*picked, *(t for t in statement.tokens if t.i in shared - mine)), key=lambda t: t.i)
-    words = (*_article(first, item, picked), *_linked(first, item, picked, mine))
-    rest = statement.without(whole).words
-    forms = statement.forms
-    if first.dep_ in ("nsubj", "nsubjpass") and not is_plural(item):
-        forms = forms | _singular(first.head)
-    root = item if statement.root == first else statement.root
-    return Statement(root, (*rest[:at], *words, *rest[at:]), forms)
-
-
-def _linked(first: Token, item: Token, words: Sequence[Token], mine: set[int]) -> Iterator[Token | Inserted]:
-    """The words of a part, with the "is" of "is open and closed" in front of a later participle."""
-    shares = item != first and first.lower_ in _BE and _tag(item) == "VBN" and _shared_be(item) is not None
-    at = next((n for n, word in enumerate(words) if word.i in mine), 0)
-    yield from words[:at]
-    if shares:
-        yield Inserted(first.text)
-    yield from words[at:]
-
-
-def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserted, ...]:
-    """The article that a later part of "is a clerk and pilot" shares, in front of its words."""
-    indefinite = first.dep_ == "attr" and any(c.lower_ in ("a", "an") for c in first.children)
-    if item == first or not indefinite or item.tag_ != "NN" or {c.dep_ for c in item.children} & _DETERMINING:
-        return ()
-    return (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
-
-
-def _conditions(verb: Token) -> list[Token]:
-    """The phrases in front of a verb that say when or according to whom it holds ("if asked"), with their commas."""
-    before = [c for c in verb.lefts if c.dep_ in ("advcl", "prep") and _is_condition(c.doc[c.left_edge.i])]
-    around = {i for c in before for i in _marks_around(c)}
-    return [*before, *(c for c in verb.lefts if c.i in around)]
-
-
-def _is_condition(opening: Token) -> bool:
-    """Does the word open a condition, also by its place in front of the subject: "had it rained"?"""
-    return opening.lower_ in _CONDITIONS | _WHENEVER or opening.dep_ in _AUXILIARIES
-
-
-def _shared(first: Token, item: Token) -> set[int]:
-    """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article and phrase."""
-    own = {c.dep_ for c in item.children}
-    verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
-    taken = _conditions(first) if verbal else []
-    if verbal and not own & set(_SUBJECTS):
-        taken += [c for c in first.lefts if c.dep_ in _SUBJECTS or (c.dep_ == "mark" and "mark" not in own)]
-        if _tag(item) not in _FINITE and not own & set(_AUXILIARIES):
-            taken += [c for c in first.lefts if c.dep_ in _AUXILIARIES]
-    elif item.pos_ == "NOUN" and first.pos_ == "NOUN":
-        taken = [c for c in first.rights if c.dep_ == "prep" and c.i > item.i and c.nbor(-1) in first.conjuncts]
-        if not own & _DETERMINING:
-            taken += [c for c in first.lefts if c.dep_ == "poss" or c.lower_ in ("the", "every", "each", "any")]
-    return {t.i for c in taken for t in c.subtree}
-
-
-_SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does", "'re": "is"}
-
-
-def _singular(verb: Token) -> dict[int, str]:
-    """Singular forms of a verb and of those coordinated with it, for one subject instead of several."""
-    forms: dict[int, str] = {}
-    for word in (verb, *(c for c in verb.children if c.dep_ in (*_AUXILIARIES, "conj"))):
-        low = word.lower_
-        if low in _SINGULAR and word.tag_ in ("VBP", "VBD"):
-            forms[word.i] = _SINGULAR[low]
-        elif word.tag_ == "VBP":
-            plain = low[:-1] + "ie" if re.search(r"[^aeiou]y$", low) else low
-            forms[word.i] = plain + ("es" if re.search(r"(?:s|x|z|ch|sh|o)$", low) else "s")
-    return forms
-
-
 def split_phrases(statement: Statement) -> list[Statement]:
     """A statement for each phrase of time, place or agent of the governing verb."""
     held, verb = {token.i for token in statement.tokens}, statement.root
-    if verb.pos_ not in ("VERB", "AUX") or _is_negated(verb) or _is_instruction(verb):
+    if verb.pos_ not in ("VERB", "AUX") or is_negated(verb) or is_instruction(verb):
         return [statement]  # "put the acid into the flask with water": without one phrase it asks for something else
     beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
     said = {c.lower_ for c in beside}
-    if ("from" in said and said & _ENDS) or any(map(_has_gap, beside)):  # "rose from 2 in March to 3 in June"
+    if ("from" in said and said & ENDS) or any(map(has_gap, beside)):  # "rose from 2 in March to 3 in June"
         return [statement]
     if not all(any(c.children) for c in beside):  # misread: "within" alone in "within 30 days after the trip"
         return [statement]
     if any(n.pos_ == "NUM" and n.ent_type_ != "DATE" for c in beside for n in c.children):
         return [statement]  # "led in sacks with 11"
-    if beside and verb.lower_ in _BE and not any(c.dep_ in ("attr", "acomp") for c in verb.children):
+    if beside and verb.lower_ in BE and not any(c.dep_ in ("attr", "acomp") for c in verb.children):
         beside.pop(0)  # "was in use"
     if beside and beside[0].i == verb.i + 1 and verb.tag_ != "VBN" and beside[0].lower_ in _COMPLETING:
         beside.pop(0)  # "relied on it"
@@ -783,17 +350,17 @@ def is_sentence(statement: Statement) -> bool:
     if (
         root.i in statement.forms
         or "had" in statement.forms.values()
-        or any(isinstance(w, Inserted) and w.text.split()[0] in _BE for w in statement.words)
+        or any(isinstance(w, Inserted) and w.text.split()[0] in BE for w in statement.words)
     ):
         return True
     if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
         return False
-    subjects = [t for t in tokens if t.i < root.i and first_conjunct(t).dep_ in _SUBJECTS]
+    subjects = [t for t in tokens if t.i < root.i and first_conjunct(t).dep_ in SUBJECTS]
     if any(t.tag_ in ("WDT", "WP") and root.dep_ == "conj" and t.head == root for t in subjects):
         return False  # "and who left": whose relative clause this is was not found
-    if subjects and not _is_instruction(root):  # "if the mill stops, check the belt" has a subject of another verb
-        return bool({_tag(root), *(t.tag_ for t in tokens if t.dep_ in _AUXILIARIES)} & set(_FINITE))
-    return root.tag_ == "VB" and not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES) for c in root.children if c in tokens)
+    if subjects and not is_instruction(root):  # "if the mill stops, check the belt" has a subject of another verb
+        return bool({tag_of(root), *(t.tag_ for t in tokens if t.dep_ in AUXILIARIES)} & set(FINITE))
+    return root.tag_ == "VB" and not any(c.dep_ in (*SUBJECTS, *AUXILIARIES) for c in root.children if c in tokens)
 
 
 def is_governed(text: str) -> bool:
@@ -803,23 +370,16 @@ def is_governed(text: str) -> bool:
     [True, False, True]
     """
     doc = parse(text)
-    return doc is None or any(t.tag_ in _FINITE or (t.tag_ == "VB" and t.dep_ == "ROOT") for t in doc)
+    return doc is None or any(t.tag_ in FINITE or (t.tag_ == "VB" and t.dep_ == "ROOT") for t in doc)
 
 
 def _is_stray(verb: Token, root: Token) -> bool:
     """Is it a second finite verb that has no subject and depends on no other verb?"""
-    if verb == root or verb.tag_ not in ("VB", "VBP", "VBZ", "VBD") or verb.dep_ in (*_AUXILIARIES, "relcl"):
+    if verb == root or verb.tag_ not in ("VB", "VBP", "VBZ", "VBD") or verb.dep_ in (*AUXILIARIES, "relcl"):
         return False
     if verb.dep_ == "conj":
         return verb.head.pos_ not in ("VERB", "AUX") or (verb.tag_ in ("VBZ", "VBD") and verb.head.tag_ == "VB")
-    return not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES, "mark", "advmod") for c in verb.children)
-
-
-def first_conjunct(token: Token) -> Token:
-    """The first word of the series that the token is in; itself outside of one."""
-    while token.dep_ == "conj":
-        token = token.head
-    return token
+    return not any(c.dep_ in (*SUBJECTS, *AUXILIARIES, "mark", "advmod") for c in verb.children)
 
 
 def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
@@ -851,14 +411,14 @@ def _misread(doc: Doc) -> Token | None:
     """
     for joint in doc:
         second = next((c for c in joint.head.rights if c.dep_ == "conj" and c.i > joint.i), None)
-        if joint.dep_ != "cc" or joint.lower_ not in _PARTING or second is None or second.pos_ not in _NAMING:
+        if joint.dep_ != "cc" or joint.lower_ not in _PARTING or second is None or second.pos_ not in NAMING:
             continue
         at = second.right_edge.i + 1
-        verb = doc[at].head if at < len(doc) and doc[at].dep_ in _AUXILIARIES else doc[min(at, len(doc) - 1)]
+        verb = doc[at].head if at < len(doc) and doc[at].dep_ in AUXILIARIES else doc[min(at, len(doc) - 1)]
         main, first = verb.head, first_conjunct(second)
-        if verb.i < at or main.i > joint.i or not _finite_tags(verb) or main.pos_ not in ("VERB", "AUX"):
+        if verb.i < at or main.i > joint.i or not finite_tags(verb) or main.pos_ not in ("VERB", "AUX"):
             continue
-        objects = first.dep_ in _SUBJECTS and first.head == verb and first.left_edge.i == main.i + 1
+        objects = first.dep_ in SUBJECTS and first.head == verb and first.left_edge.i == main.i + 1
         told = _TELLING.fullmatch(main.lower_) is not None
         if (verb.dep_ == "ccomp" and objects and not told) or (
             verb.dep_ == "conj" and subject_of(verb) == subject_of(main)
@@ -912,7 +472,7 @@ def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, in
         if in_name or _qualifies(content):
             continue
         keep(at, match.start())
-        if content and content[0].isalnum() and not set(content) & set(_QUOTES):
+        if content and content[0].isalnum() and not set(content) & set(QUOTES):
             asides.append((len(kept), content, match.start(1)))
         at = match.end()
         keep(match.start(), match.start() + 1)  # the words around it stay apart
@@ -954,11 +514,11 @@ def _unsplit(text: str) -> tuple[str, list[Copied]]:
 
 def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:
     """The statement as text, spaced as in the source, with its copied tokens."""
-    held, enclosed = {token.i for token in statement.tokens}, _enclosed(statement)
-    gone = {a for a, b in _brackets(sentence.doc).items() if enclosed.isdisjoint(range(min(a, b), max(a, b)))}
+    held, enclosed = {token.i for token in statement.tokens}, in_brackets(statement)
+    gone = {a for a, b in brackets_of(sentence.doc).items() if enclosed.isdisjoint(range(min(a, b), max(a, b)))}
     words = [w for w in statement.words if isinstance(w, Inserted) or not (w.i in gone or _is_orphan(w, held))]
     kept: list[Token | Inserted] = []
-    for mark, run in groupby(words, lambda word: not isinstance(word, Inserted) and word.text in _MARKS):
+    for mark, run in groupby(words, lambda word: not isinstance(word, Inserted) and word.text in MARKS):
         group = list(run)
         if not mark:
             kept += [part for word in group for part in sentence.expanded(word, statement.forms)]
@@ -986,7 +546,7 @@ def _opens(word: Token) -> bool:
 
 def _is_edge_mark(word: Token | Inserted) -> bool:
     """A mark or conjunction that cannot open or end a fact."""
-    return not isinstance(word, Inserted) and (word.text in (*_MARKS, "-", ".", "!", "?", "…") or word.dep_ == "cc")
+    return not isinstance(word, Inserted) and (word.text in (*MARKS, "-", ".", "!", "?", "…") or word.dep_ == "cc")
 
 
 def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
@@ -1000,4 +560,4 @@ def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
 def _is_orphan(word: Token, held: set[int]) -> bool:
     """Is it a quote, or a conjunction that lost the words it joins?"""
     joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
-    return word.text in _QUOTES or (word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined))
+    return word.text in QUOTES or (word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined))

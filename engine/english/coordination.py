@@ -1,0 +1,334 @@
+"""Take coordinations apart: a statement for each part that is true alone, with what it shares (ARE, section 4.1.2).
+
+Each part keeps the subject, auxiliary, article, condition or phrase that it shares with the others. Parts of which
+something is said together, in turn, or of one alone stay whole. Left out: "or", "neither", and misread trees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from engine.core.text import word_set
+from engine.english.tree import (
+    AUXILIARIES,
+    BE,
+    CONDITIONS,
+    ENDS,
+    FINITE,
+    MARKS,
+    MEASURED,
+    NAMING,
+    SUBJECTS,
+    Inserted,
+    Statement,
+    in_brackets,
+    in_one_quote,
+    is_instruction,
+    is_listed,
+    is_negated,
+    is_plural,
+    marks_around,
+    relative_word,
+    shared_be,
+    tag_of,
+)
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+_JOINING = word_set("and but & as well also plus both while yet")
+_WHENEVER = word_set("when whenever once according excluding without")
+_PARTS_OF = word_set(
+    "number amount sum total average mean ratio product difference mixture combination comparison merger union"
+)
+_MUTUAL = word_set(  # verbs that say of their subjects what one of them cannot do alone
+    "meet meets met marry married divorce divorced merge merges merged mix mixed combine combines combined share shares"
+    " shared differ differs differed separate separated collide collided coincide coincided overlap overlaps overlapped"
+)
+_EXCEPTING = word_set("except excluding besides")
+_ALL = word_set("nobody none nothing everyone everybody everything anyone anybody anything all")
+_DETERMINING = {"det", "poss", "nummod"}
+_TOGETHER = word_set("both together respectively each jointly")
+_COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
+
+
+def split_coordination(statement: Statement) -> Iterator[Statement]:
+    """A statement for each part of the first coordination that can be split, each split further."""
+    held = {token.i for token in statement.tokens}
+    enclosed = in_brackets(statement)
+    chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj" and word.i not in enclosed)
+    chain = next((found for found in chains if len(found) > 1 and _can_split(found, statement.root)), None)
+    if chain is None:
+        yield statement
+        return
+    for part in chain:
+        yield from split_coordination(_with_conjunct(statement, chain, part))
+
+
+def _conjuncts(word: Token, held: set[int]) -> list[Token]:
+    """The word and those coordinated with it, in text order."""
+    after = [c for c in word.children if (c.dep_ == "conj" or is_listed(c)) and c.i in held and _is_marked(c)]
+    return sorted([word, *(t for c in after for t in _conjuncts(c, held))], key=lambda t: t.i)
+
+
+def _can_split(chain: Sequence[Token], root: Token) -> bool:
+    """Is each part true alone: joined by "and" or "but", not inside a name, a condition, a list or "between"?"""
+    word, *others = chain
+    if in_one_quote(chain):
+        return False
+    relative = relative_word(word) if word.dep_ == "relcl" and word != root else None
+    joints = [c.lower_ for token in chain for c in token.children if c.dep_ in ("cc", "preconj")]
+    coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
+    if (
+        (word.dep_ == "appos" and (word != root or is_plural(word.head)))  # "two towns, Cork and Bonn"
+        or any(c.dep_ == "appos" and c.i > others[-1].i and _is_several(c) for c in word.children)
+        or (
+            word.tag_ == "VB" and any(t.text == ":" for t in word.doc[max(word.left_edge.i - 1, 0) : word.i])
+        )  # "two rules: pay and leave"
+        or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
+        or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
+        or _is_number(word)
+        or _is_cut_in_two(word)
+        or _is_collective(word)
+        or _is_excepted(word, joints)
+        or _are_pairs(word)
+        or _is_nested(word, others, coarse)
+        or any(has_gap(above) for above in (word, *word.ancestors) if above.dep_ in ("prep", "agent"))
+        or (relative is not None and relative.dep_ not in SUBJECTS)  # "in which A is cut and sold"
+        or (is_instruction(root) and (word != root or coarse != {"VERB"}))  # "stir with ether, chill": nouns, as parsed
+        or not set(joints) <= _JOINING
+        or not (joints or coarse == {"VERB"})
+        or {"VERB", "NOUN"} <= coarse
+        or "ADV" in coarse
+        or (word.pos_ not in ("VERB", "AUX") and any(map(is_negated, others)))  # "in Cork but not in Oslo"
+    ):
+        return False
+    bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*SUBJECTS, *AUXILIARIES}}
+    if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
+        return False
+    if _shares_end(chain) or _shares_standard(chain):
+        return False
+    named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
+    if named is not None and any(named.start <= token.i < named.end for token in others):
+        return False
+    kinds = {token.ent_type_ for token in chain if token.ent_type_}
+    if len(kinds) > 1 and kinds & MEASURED:  # "EUR 4 left in May and EUR 6 in June"
+        return False
+    return not any(
+        above.lower_ in ("between", "among")
+        or any(c.dep_ == "mark" and c.lower_ in CONDITIONS for c in above.children)
+        or (above.dep_ == "advcl" and above != root and any(c.lower_ in _WHENEVER for c in above.lefts))
+        for above in (word, *word.ancestors)
+    )
+
+
+def _is_number(word: Token) -> bool:
+    """Is it a number, or an ordinal of several things: "the first and second floors"?"""
+    ordinal = word.ent_type_ == "ORDINAL" and word.dep_ == "amod"
+    return word.dep_ == "nummod" or (ordinal and is_plural(word.head))
+
+
+def _is_several(noun: Token) -> bool:
+    """Is it a plural, or an amount of one: "a total of eleven people"?"""
+    parts = (n for c in noun.children if c.lower_ == "of" for n in c.children)
+    return is_plural(noun) or any(map(is_plural, parts))
+
+
+def _is_cut_in_two(word: Token) -> bool:
+    """Is the word in front of the comma before the series its first part, as parsed a second subject or attribute?"""
+    before = word.left_edge.i - 2
+    beside = [c for c in word.head.children if c.dep_ == word.dep_ and c.right_edge.i == before]
+    return word.dep_ in (*SUBJECTS, "acomp", "nummod") and bool(beside) and word.doc[before + 1].text == ","
+
+
+def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
+    """Is something said of all but the parts ("nobody but Ann and Bo"), or of them alone ("only Ann and Bo")?"""
+    phrase = word.head if word.dep_ == "pobj" else word  # "only on Mondays and Fridays"
+    alone = "only" in (word.doc[word.left_edge.i].lower_, word.doc[phrase.left_edge.i].lower_)
+    return alone or word.head.lower_ in _EXCEPTING or (word.lower_ in _ALL and "but" in joints)
+
+
+def _are_pairs(word: Token) -> bool:
+    """Does each part have an amount of its own: "Ann and Bo own 60% and 40%", "are 6 and 4, respectively"?"""
+    verb = next((above for above in word.ancestors if above.pos_ in ("VERB", "AUX")), word)
+    if verb == word or word.pos_ not in (*NAMING, "NUM", "ADJ"):
+        return False
+    series = [t for t in verb.subtree if t.dep_ != "conj" and any(c.dep_ == "conj" for c in t.children)]
+    series = [t for t in series if next((a for a in t.ancestors if a.pos_ in ("VERB", "AUX")), None) == verb]
+    counted = any((t.ent_type_ in MEASURED or t.pos_ == "NUM") and t.ent_type_ != "DATE" for t in series)
+    return (len(series) > 1 and counted) or any(c.lower_ == "respectively" for c in verb.subtree)
+
+
+def _is_nested(word: Token, others: Sequence[Token], coarse: set[str]) -> bool:
+    """Is a later part one of the noun above the word, as parsed a part of the phrase inside it?
+
+    "The purchase of a lamp and the repair of an oven"; "fields untended and villages empty".
+    """
+    if word.dep_ == "amod":
+        return "ADP" in coarse or any(part.tag_ == "NNS" for part in others)
+    above = {a.lower_ for a in word.ancestors if a.dep_ == "prep" and a.head.pos_ in NAMING}
+    repeated = any(c.dep_ == "prep" and c.lower_ in above for part in others for c in part.children)
+    return word.dep_ == "pobj" and repeated and not any(c.dep_ == "prep" for c in word.children)
+
+
+def has_gap(phrase: Token) -> bool:
+    """Is a verb left out behind the phrase: "law at Cork and art at Bonn", "in Cork in May and in Bonn in June"?"""
+    last, part = phrase.right_edge.i, next((c for c in phrase.children if c.dep_ == "conj"), None)
+    beside = [c for c in phrase.head.rights if c.dep_ in ("prep", "agent")]
+    later = [c for c in beside if c.i > last]
+    if part is not None:
+        between = any(phrase.i < c.i < part.i for c in beside) or _is_dated(phrase) != _is_dated(part)
+        return (bool(later) and part.lower_ == phrase.lower_ and between) or phrase.lower_ in ENDS - {part.lower_}
+    series = [t for noun in phrase.children for t in noun.conjuncts]
+    if not series or (phrase.lower_ == "in" and series[-1].pos_ == "PROPN"):  # "in Cork and Kerry in Ireland"
+        return False
+    same = [c for c in later if c.i <= last + 2 and c.lower_ == phrase.lower_]
+    return any(_is_dated(c) == _is_dated(phrase) for c in same)
+
+
+def _is_dated(phrase: Token) -> bool:
+    return any(c.ent_type_ == "DATE" for c in phrase.children)
+
+
+def _is_collective(word: Token) -> bool:
+    """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?
+
+    "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left", "the sum of 3
+    and 4", "Ann and Bo are twins", "Ann and Bo met".
+    """
+    if word.dep_ == "pobj" and word.head.lower_ == "of" and word.head.head.lower_ in _PARTS_OF:
+        return True
+    verb = word.head
+    if word.dep_ in SUBJECTS and any(_is_mutual(v) for v in (verb, *verb.conjuncts)):
+        return True
+    if word.dep_ in SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
+        return True
+    if verb.lower_ not in BE or word.dep_ not in ("nsubj", "attr") or is_plural(word):
+        return False
+    wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word]
+    wholes = [c for c in wholes if c.pos_ == "NOUN" and is_plural(c)]
+    return bool(wholes)
+
+
+def _is_mutual(verb: Token) -> bool:
+    """Is the verb one of meeting or sharing, without another object than what is shared?"""
+    return verb.lower_ in _MUTUAL and (verb.lower_.startswith("share") or all(c.dep_ != "dobj" for c in verb.rights))
+
+
+def _shares_end(chain: Sequence[Token]) -> bool:
+    """Has a part nothing of its own after it that the end of the next one may belong to?
+
+    "They support and extend it"; "the making and selling of looms".
+    """
+    return any(
+        not any(c.i > part.i and c.dep_ not in ("cc", "conj", "punct") for c in part.children)
+        and any(c.dep_ == "dobj" or (c.dep_ == "prep" and c.lower_ == "of") for c in after.rights)
+        and not {c.dep_ for c in after.children} & {*SUBJECTS, *_DETERMINING}
+        for part, after in pairwise(chain)
+    )
+
+
+def _shares_standard(chain: Sequence[Token]) -> bool:
+    """Is what the first of several comparatives is compared with behind the last: "lighter and cheaper than tin"?"""
+    standards = [t for t in chain[0].subtree if t.lower_ == "than" and t.i > chain[0].i]
+    graded = any(t.tag_ in ("JJR", "RBR") for t in (chain[0], *chain[0].lefts))
+    return graded and bool(standards) and standards[0].i > chain[-1].i
+
+
+def _is_marked(token: Token) -> bool:
+    """Is there a mark or conjunction before the part?"""
+    at = token.left_edge.i - 1
+    while at > 0 and token.doc[at].pos_ == "ADV":
+        at -= 1
+    return token.doc[at].pos_ in ("CCONJ", "PUNCT", "SYM") or token.doc[at].dep_ in ("cc", "punct")
+
+
+def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) -> Statement:
+    """The statement with one part of the coordination instead of all."""
+    first, before = chain[0], max(chain[0].left_edge.i - 1, 0)
+    statement = statement.without(
+        {t.i for t in first.doc[before : first.i] if t.lower_ == "both" and t.dep_ not in SUBJECTS}
+    )
+    held = {token.i for token in statement.tokens}
+    whole = {t.i for t in first.subtree} & held
+    gone = {t.i for other in chain if other.i > item.i for t in other.subtree}
+    gone |= {c.i for c in item.children if c.dep_ in ("cc", "preconj")}
+    mine = {t.i for t in item.subtree} & held - gone
+    shared = _shared(first, item) & held if item != first else set()
+    at = next(n for n, word in enumerate(statement.words) if not isinstance(word, Inserted) and word.i in whole)
+    picked = [t for t in statement.tokens if t.i in mine]
+    while picked and picked[-1].text in MARKS:
+        picked.pop()
+    picked = sorted((*picked, *(t for t in statement.tokens if t.i in shared - mine)), key=lambda t: t.i)
+    words = (*_article(first, item, picked), *_linked(first, item, picked, mine))
+    rest = statement.without(whole).words
+    forms = statement.forms
+    if first.dep_ in ("nsubj", "nsubjpass") and not is_plural(item):
+        forms = forms | _singular(first.head)
+    root = item if statement.root == first else statement.root
+    return Statement(root, (*rest[:at], *words, *rest[at:]), forms)
+
+
+def _linked(first: Token, item: Token, words: Sequence[Token], mine: set[int]) -> Iterator[Token | Inserted]:
+    """The words of a part, with the "is" of "is open and closed" in front of a later participle."""
+    shares = item != first and first.lower_ in BE and tag_of(item) == "VBN" and shared_be(item) is not None
+    at = next((n for n, word in enumerate(words) if word.i in mine), 0)
+    yield from words[:at]
+    if shares:
+        yield Inserted(first.text)
+    yield from words[at:]
+
+
+def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserted, ...]:
+    """The article that a later part of "is a clerk and pilot" shares, in front of its words."""
+    indefinite = first.dep_ == "attr" and any(c.lower_ in ("a", "an") for c in first.children)
+    if item == first or not indefinite or item.tag_ != "NN" or {c.dep_ for c in item.children} & _DETERMINING:
+        return ()
+    return (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
+
+
+def _conditions(verb: Token) -> list[Token]:
+    """The phrases in front of a verb that say when or according to whom it holds ("if asked"), with their commas."""
+    before = [c for c in verb.lefts if c.dep_ in ("advcl", "prep") and _is_condition(c.doc[c.left_edge.i])]
+    around = {i for c in before for i in marks_around(c)}
+    return [*before, *(c for c in verb.lefts if c.i in around)]
+
+
+def _is_condition(opening: Token) -> bool:
+    """Does the word open a condition, also by its place in front of the subject: "had it rained"?"""
+    return opening.lower_ in CONDITIONS | _WHENEVER or opening.dep_ in AUXILIARIES
+
+
+def _shared(first: Token, item: Token) -> set[int]:
+    """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article and phrase."""
+    own = {c.dep_ for c in item.children}
+    verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
+    taken = _conditions(first) if verbal else []
+    if verbal and not own & set(SUBJECTS):
+        taken += [c for c in first.lefts if c.dep_ in SUBJECTS or (c.dep_ == "mark" and "mark" not in own)]
+        if tag_of(item) not in FINITE and not own & set(AUXILIARIES):
+            taken += [c for c in first.lefts if c.dep_ in AUXILIARIES]
+    elif item.pos_ == "NOUN" and first.pos_ == "NOUN":
+        taken = [c for c in first.rights if c.dep_ == "prep" and c.i > item.i and c.nbor(-1) in first.conjuncts]
+        if not own & _DETERMINING:
+            taken += [c for c in first.lefts if c.dep_ == "poss" or c.lower_ in ("the", "every", "each", "any")]
+    return {t.i for c in taken for t in c.subtree}
+
+
+_SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does", "'re": "is"}
+
+
+def _singular(verb: Token) -> dict[int, str]:
+    """Singular forms of a verb and of those coordinated with it, for one subject instead of several."""
+    forms: dict[int, str] = {}
+    for word in (verb, *(c for c in verb.children if c.dep_ in (*AUXILIARIES, "conj"))):
+        low = word.lower_
+        if low in _SINGULAR and word.tag_ in ("VBP", "VBD"):
+            forms[word.i] = _SINGULAR[low]
+        elif word.tag_ == "VBP":
+            plain = low[:-1] + "ie" if re.search(r"[^aeiou]y$", low) else low
+            forms[word.i] = plain + ("es" if re.search(r"(?:s|x|z|ch|sh|o)$", low) else "s")
+    return forms

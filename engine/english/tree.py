@@ -1,0 +1,193 @@
+"""Questions to the words of a dependency tree: subjects, finite forms, relative words, series, brackets and quotes.
+
+A `Statement` is the words of one fact with its governing word; statements.py and coordination.py make and take apart
+these. Left out: other languages than English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from engine.core.text import word_set
+from engine.english.parser import is_participle
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+Copied = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Inserted:
+    """Words that the parsed text does not have here; `start` is their offset in the source, or -1."""
+
+    text: str
+    start: int = -1
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The words of a statement in order, its governing word, and changed verb forms by token index."""
+
+    root: Token
+    words: tuple[Token | Inserted, ...]
+    forms: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The words that the sentence has, without inserted ones."""
+        return [word for word in self.words if not isinstance(word, Inserted)]
+
+    def without(self, gone: set[int]) -> Statement:
+        """The statement without the tokens at these indices."""
+        return replace(self, words=tuple(w for w in self.words if isinstance(w, Inserted) or w.i not in gone))
+
+
+SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
+AUXILIARIES = ("aux", "auxpass")
+FINITE = ("VBD", "VBP", "VBZ", "MD")
+BE = word_set("is are was were be been being am 's 're")
+CONDITIONS = word_set("if unless whether until")
+_PRESENT = word_set("is are am 's 're 'm")
+_NOT_PAST = _PRESENT | {"be"}
+ENDS = word_set("to until till")
+_IT = word_set("it this that these there")
+NAMING = ("NOUN", "PROPN", "PRON")
+MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
+QUOTES = '"“”«»'
+MARKS = (",", ";", ":", "–", "—")
+_OPENING, CLOSING = ("(", "["), (")", "]")
+
+
+def is_plural(noun: Token) -> bool:
+    """Is the noun or pronoun a plural."""
+    return noun.tag_ in ("NNS", "NNPS") or noun.lower_ in ("they", "we", "these", "those")
+
+
+def subject_of(verb: Token) -> Token | None:
+    """The verb's own subject, or that of the verb that it is coordinated with."""
+    found = next((c for c in verb.children if c.dep_ in SUBJECTS), None)
+    return subject_of(verb.head) if found is None and verb.dep_ == "conj" else found
+
+
+def is_instruction(verb: Token) -> bool:
+    """Is the verb a bare form without a subject."""
+    return verb.tag_ == "VB" and subject_of(verb) is None
+
+
+def _has_agent(verb: Token) -> bool:
+    return any(c.dep_ == "agent" for c in verb.children)
+
+
+def is_negated(verb: Token) -> bool:
+    """Is the verb denied by "not" or "never"."""
+    return any(c.dep_ == "neg" for c in verb.children)
+
+
+def tag_of(verb: Token) -> str:
+    """The verb's tag, corrected to a finite one after a finite verb without auxiliary ("won in May and lost").
+
+    And to a participle after a "be" that is not in the past, which it shares: "is heated and poured".
+    """
+    if verb.tag_ == "VBD" and (be := shared_be(verb)) is not None and (be.lower_ in _NOT_PAST or _has_agent(verb)):
+        return "VBN"
+    helped = any(c.dep_ in AUXILIARIES for one in (verb, verb.head) for c in one.children)
+    if verb.dep_ != "conj" or helped:
+        return verb.tag_
+    return {("VBN", "VBD"): "VBD", ("VB", "VBP"): "VBP"}.get((verb.tag_, tag_of(verb.head)), verb.tag_)
+
+
+def shared_be(verb: Token) -> Token | None:
+    """The form of "be" of the verb that this one is coordinated with, if it has no subject of its own."""
+    own, first = {c.dep_ for c in verb.children}, verb.head
+    acts = "dobj" in own and "prt" not in own  # "poured over the grounds" reads "over" as a part of the verb
+    if verb.dep_ != "conj" or own & {*SUBJECTS, *AUXILIARIES}:
+        return None
+    if first.lower_ in BE:
+        be = first if "agent" in own or any(c.dep_ == "acomp" for c in first.children) else None
+    else:
+        be = next((c for c in first.lefts if c.dep_ == "auxpass"), None) or shared_be(first)
+    if be is None or (acts and be.lower_ != "be"):  # no past follows "should be cleaned and"
+        return None
+    return be if is_participle(verb.lower_) else None
+
+
+def finite_tags(verb: Token) -> set[str]:
+    """The finite forms of the verb and its auxiliaries."""
+    return {tag_of(verb), *(c.tag_ for c in verb.children if c.dep_ in AUXILIARIES)} & set(FINITE)
+
+
+def relative_word(verb: Token) -> Token | None:
+    """The relative pronoun or adverb of a relative clause."""
+    return next((t for t in verb.subtree if t.tag_ in ("WDT", "WP", "WP$", "WRB") and t.i <= verb.i), None)
+
+
+def is_listed(token: Token) -> bool:
+    """Is what is parsed as an apposition the second of a list ("met Ann, Bea and Cleo"): no comma closes it."""
+    if token.dep_ != "appos" or token.tag_ == "CD" or not any(c.dep_ == "conj" for c in token.children):
+        return False
+    doc, before, after = token.doc, token.left_edge.i - 1, token.right_edge.i + 1
+    return doc[before].text == "," and (after == len(doc) or doc[after].text not in (",", ":", "–", "—"))
+
+
+def identified(noun: Token) -> Token:
+    """The subject that a form of "be" equates with the noun ("Ann is a clerk who"), else the noun itself."""
+    first = first_conjunct(noun)
+    if first.dep_ != "attr" or first.head.lower_ not in BE or is_negated(first.head):
+        return noun
+    subject = subject_of(first.head)
+    return noun if subject is None or subject.lower_ in _IT else subject
+
+
+def is_indefinite(noun: Token) -> bool:
+    """Does "a" or no article, possessive or number tell which one the noun is: "a solution", "solutions"?"""
+    return not any(c.dep_ in ("det", "poss", "nummod") and c.lower_ not in ("a", "an") for c in noun.children)
+
+
+def is_unreal(verb: Token) -> bool:
+    """Does the word say what should, may or must not be, so that what it names need not exist?"""
+    modal = any(c.tag_ == "MD" or c.dep_ == "neg" for c in verb.children)
+    return modal or (verb.pos_ == "VERB" and is_instruction(verb)) or any(c.lower_ in CONDITIONS for c in verb.lefts)
+
+
+def marks_around(root: Token) -> tuple[int, ...]:
+    """Token indices of the marks on both sides of a subtree, or of the one at its inner side."""
+    before, after = root.left_edge.i - 1, root.right_edge.i + 1
+    opened = before < 0 or root.doc[before].text in MARKS
+    closed = after >= len(root.doc) or root.doc[after].is_punct
+    return tuple(i for i in (before, after) if 0 <= i < len(root.doc)) if opened and closed else ()
+
+
+def brackets_of(doc: Doc) -> dict[int, int]:
+    """The indices of brackets that have another half, each with that of the other half."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for token in doc:
+        if token.text in _OPENING:
+            opened.append(token.i)
+        elif token.text[0] in CLOSING and opened:  # "):" is one token
+            found |= {(first := opened.pop()): token.i, token.i: first}
+    return found
+
+
+def in_brackets(statement: Statement) -> set[int]:
+    """The indices of the tokens in brackets whose two halves the statement has."""
+    held = {token.i for token in statement.tokens}
+    pairs = brackets_of(statement.root.doc).items()
+    return {i for a, b in pairs if a in held and b in held for i in range(a + 1, b)} & held
+
+
+def in_one_quote(tokens: Sequence[Token]) -> bool:
+    """Are two of the tokens between the same quotes: somebody else's words stay together."""
+    marks = [token.i for token in tokens[0].doc if token.text in QUOTES]
+    spans = zip(marks[::2], marks[1::2], strict=False)
+    return any(len({t.i for t in tokens if first < t.i < last}) > 1 for first, last in spans)
+
+
+def first_conjunct(token: Token) -> Token:
+    """The first word of the series that the token is in; itself outside of one."""
+    while token.dep_ == "conj":
+        token = token.head
+    return token
