@@ -102,11 +102,13 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
     reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
     found: list[Document] = []
     try:
-        columns = [c.strip() for c in reader.fieldnames or ()]
+        columns = [c.strip() or f"column {place}" for place, c in enumerate(reader.fieldnames or (), start=1)]
         reader.fieldnames = columns
+        if again := next((c for c, count in Counter(columns).items() if count > 1), ""):
+            raise FileError(f"{name} has the column {again!r} twice. Give every column its own name.")
         if fields is not None and names.text not in columns:
             raise FileError(f"{name} has no column {names.text!r}. Its columns are: {', '.join(columns)}.")
-        for line, row in enumerate(reader, start=1):
+        for line, row in _fitting(reader, name, bad):
             cells = {column: str(row.get(column) or "").strip() for column in columns}
             filled = (f"{column}: {value}" for column, value in cells.items() if value)
             content = cells.get(names.text) or BETWEEN_CELLS.join(filled)
@@ -123,6 +125,16 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
     return list(without_repeats(found, name, bad))
 
 
+def _fitting(rows: Iterable[Json], name: str, bad: Bad) -> Iterator[tuple[int, Json]]:
+    """(number from 1, row) of a table; `bad` is told of each row with filled cells beyond the header line's."""
+    for number, row in enumerate(rows, start=1):
+        if any(row.pop(None, ())):  # type: ignore[call-overload]  # where DictReader puts them
+            place = f"{name}, row {number},"
+            bad(FileError(f"{place} has more cells than the header line. Put a cell with a delimiter in quotes."))
+        else:
+            yield number, row
+
+
 def _titled_apart(rows: Sequence[Document], name: str) -> list[Document]:
     """The rows; titles that several have, taken from their cells, say the place in the file too."""
     count = Counter(row.title for row in rows)
@@ -135,13 +147,16 @@ def _titled_apart(rows: Sequence[Document], name: str) -> list[Document]:
 
 
 def _dialect(text: str, name: str) -> type[csv.Dialect]:
-    """Delimiter and quoting by the name and the first lines."""
+    """Excel's quoting, with the delimiter by the name and the first lines."""
     if name.lower().endswith(".tsv"):
         return csv.excel_tab
+    sample = text[:_SAMPLE].rpartition("\n")[0] or text[:_SAMPLE]
     try:
-        return csv.Sniffer().sniff(text[:_SAMPLE].rpartition("\n")[0] or text[:_SAMPLE], delimiters=",;\t|")
+        marks = "".join(set(",;\t|") & set(text.partition("\n")[0]))  # of the header line
+        mark = csv.Sniffer().sniff(sample, marks).delimiter
     except csv.Error:
         return csv.excel
+    return type("Sniffed", (csv.excel,), {"delimiter": mark, "skipinitialspace": True})
 
 
 def _row_title(cells: dict[str, str], name: str, line: int) -> str:
@@ -188,7 +203,7 @@ def stream(path: Path, watch: Watch | None = None, bad: Bad = refuse) -> Iterato
             if file.read(len(BOM_UTF8)) != BOM_UTF8:
                 file.seek(0)
             listed = path.suffix.lower() != ".tsv"
-            rows = records(file, path.name, bad) if listed else enumerate(_table(file, path.name), start=1)
+            rows = records(file, path.name, bad) if listed else _fitting(_table(file, path.name), path.name, bad)
             for number, row in rows:
                 if number % _EVERY == 1:
                     watch.step("read", file.tell(), size)

@@ -171,6 +171,33 @@ def test_csv_rows_are_documents() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        (
+            'id,title,text\n400,"Minutes","She said ""5,000 euros"", then left."\n',
+            ['She said "5,000 euros", then left.'],
+        ),
+        ("id;text\n1;the lab's own, and Ada's\n2;'a;b'\n", ["the lab's own, and Ada's"]),
+        ('id, text\n1, "Heat, then cool"\n', ["Heat, then cool"]),
+        ("text\nHeat; then cool\nStir; then wait\n", ["Heat; then cool", "Stir; then wait"]),
+        ("a,,\n1,2,\n", ["a: 1 | column 2: 2"]),
+    ],
+)
+def test_cells_of_a_table_are_whole(table: str, texts: list[str]) -> None:
+    assert [row.text for row in load_bytes(table.encode(), "t.csv", bad=lambda _: None)] == texts
+
+
+def test_a_row_of_too_many_cells_and_a_column_named_twice_are_told() -> None:
+    said: list[str] = []
+    table = b"id,text\n1,Heat to 90 degrees, then cool\n2,Wait,,\n"
+    (row,) = load_bytes(table, "t.csv", bad=lambda error: said.append(str(error)))
+    assert (row.id, row.text) == ("t.csv#2", "Wait")
+    assert said == ["t.csv, row 1, has more cells than the header line. Put a cell with a delimiter in quotes."]
+    with pytest.raises(FileError, match="the column 'value' twice"):
+        load_bytes(b"name,value,value\nkiln,1,2\n", "t.csv")
+
+
 def test_csv_rows_without_a_title_column_are_named_by_their_first_short_cell_else_by_their_place() -> None:
     rows = load_bytes(b"id,name,note\n1,Ada Quill,Chemist.\n2,,\n", "people.csv")
     assert [row.title for row in rows] == ["Ada Quill", "people.csv, row 2"]
