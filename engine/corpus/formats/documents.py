@@ -18,7 +18,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, count, pairwise, repeat, takewhile
+from itertools import accumulate, compress, count, groupby, pairwise, repeat, takewhile
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -141,17 +141,23 @@ def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
     if opening.type == "heading_open" and text.strip():
         page.sections.append(DocumentSection(start=page.length, level=int(opening.tag[1:]), title=text.strip()))
     if opening.type in ("td_open", "th_open"):
+        text = text.replace("\n", " ")
         page.add(f"{BETWEEN_CELLS}{text}" if page.parts and not page.parts[-1].endswith("\n") else text)
     elif text:
         page.add(text + ("\n" if in_list else "\n\n"))
 
 
 def _words(token: Token) -> str:
-    """The text of an inline token: code and links keep their words, images their alternative text."""
+    """The text of an inline token: code and links keep their words, images their alternative text, powers a ^."""
     pieces: list[str] = []
-    for child in token.children or []:
+    children = token.children or []
+    for place, child in enumerate(children, start=1):
         if child.type in ("text", "code_inline"):
             pieces.append(child.content)
+        elif child.type == "html_inline" and re.match("<br[ />]", child.content, re.I):
+            pieces.append("\n")
+        elif child.type == "html_inline" and re.match("<sup[ >]", child.content, re.I):
+            pieces.append("^" if _POWER.fullmatch(children[place].content) else "")
         elif child.type == "softbreak":
             pieces.append(" ")
         elif child.type == "hardbreak":
@@ -331,14 +337,21 @@ def too_large(name: str) -> FileError:
     )
 
 
-# DOCX by python-docx: paragraphs, lists and tables in order; headings become sections.
+# DOCX by python-docx: paragraphs, lists and tables in order; headings become sections. Insertions and content controls
+# are read too, and a merged cell once.
+
+_BLOCKS = ".//w:p[not(ancestor::w:tbl or ancestor::w:p)] | .//w:tbl[not(ancestor::w:tbl or ancestor::w:p)]"
+_ROWS_OF = ".//w:tr[count(ancestor::w:tbl) = 1]"
+_CELLS_OF = ".//w:tc[count(ancestor::w:tbl) = 1]"
+_PARAGRAPHS_OF = ".//w:p[not(ancestor::w:p)]"
+_RUNS_OF = ".//w:r[not(ancestor::w:del or ancestor::w:moveFrom or ancestor::w:txbxContent)]"
 
 
 def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     """(text, sections, title) of a DOCX; raise `FileError` for a damaged, macro-bearing or exploding one."""
     from docx import Document
     from docx.opc.exceptions import OpcError
-    from docx.table import Table
+    from docx.text.paragraph import Paragraph
     from lxml.etree import LxmlError
 
     page = Page()
@@ -348,12 +361,12 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
             if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
                 raise FileError(f"{name} contains macros and was not opened. Save it as a .docx without macros.")
         document = Document(io.BytesIO(data))
-        for item in document.iter_inner_content():
-            if isinstance(item, Table):
-                rows = ((cell.text.strip().replace("\n", " ") for cell in row.cells) for row in item.rows)
+        for block in document.element.body.xpath(_BLOCKS):
+            if block.tag.endswith("}tbl"):
+                rows = (map(_cell, row.xpath(_CELLS_OF)) for row in block.xpath(_ROWS_OF))
                 page.add("".join(f"{BETWEEN_CELLS.join(row)}\n" for row in rows) + "\n")
             else:
-                _add_paragraph(page, item)
+                _add_paragraph(page, Paragraph(block, document))
         title = str(document.core_properties.title or "").strip()
     except FileError:
         raise
@@ -365,9 +378,24 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
     return "".join(page.parts), tuple(page.sections), title
 
 
+def _cell(cell: Any) -> str:
+    """The text of a table's cell in one line."""
+    return " ".join(filter(None, map(_run_text, cell.xpath(_PARAGRAPHS_OF)))).replace("\n", " ")
+
+
+def _run_text(paragraph: Any) -> str:
+    """The words of a paragraph's element without deleted ones; a raised number is a power: 10^6."""
+    pieces = []
+    runs = [run for run in paragraph.xpath(_RUNS_OF) if run.text]
+    for raised, group in groupby(runs, lambda run: bool(run.xpath("./w:rPr/w:vertAlign[@w:val='superscript']"))):
+        text = "".join(run.text for run in group)
+        pieces.append(f"^{text}" if raised and _POWER.fullmatch(text.strip()) else text)
+    return "".join(pieces).strip()
+
+
 def _add_paragraph(page: Page, paragraph: Paragraph) -> None:
     """One paragraph with its list mark; a heading, or the title, starts a section."""
-    text = paragraph.text.strip()
+    text = _run_text(paragraph._p)
     if not text:
         return
     style = str(paragraph.style.name if paragraph.style is not None else "")
@@ -432,16 +460,19 @@ _CORK = str.maketrans(
     {"\x10": "“", "\x11": "”", "\x15": "–", "\x16": "—"}
     | {chr(0x1B + place): letters for place, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl"))}
 )
-_DIGITS = re.compile(r"\d+")
+# A number that may be a page's: 3, or 3/12 at the end of the line. Not a part of an amount or a date.
+_PAGE_NUMBER = re.compile(r"(?<![\d.,/$€£])\d{1,4}(?:/\d{1,4}\s*$|(?![.,/]?\d))")
+_NUMBERED_HEADING = re.compile(r"\s*(?:question|exercise|problem|task|step|section|part|article) \d+\W*", re.I)
 _RUNNING = 2  # lines at the top or foot of a page that may be its head or foot
 _CUT = re.compile(r"([^\W\d_]+)[-‐\u00ad]\n([^\W\d_]+)")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def without_running_lines(pages: Sequence[str]) -> list[str]:
-    """The pages without heads, feet and page numbers: first and last lines that, numbers aside, a third of them share.
+    """The pages without heads, feet and page numbers: first and last lines that a third of them share.
 
-    At least three pages must share a line, and no page is left without text.
+    Lines may differ in the number of the page. At least three pages must share a line, and no page is left without
+    text. "Question 3" is a heading.
 
     >>> without_running_lines(["Gears 1\\nOne.", "Gears 2\\nTwo.", "Gears 3\\nThree."])
     ['One.', 'Two.', 'Three.']
@@ -449,11 +480,12 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     rest = [page.strip("\n").split("\n") for page in pages]
     for edge in (0, -1):
         for _ in range(_RUNNING):
-            shapes = [_DIGITS.sub("", lines[edge]).split() for lines in rest]
-            shared = Counter(" ".join(shape) for shape, lines in zip(shapes, rest, strict=True) if lines[edge].strip())
-            for shape, lines in zip(shapes, rest, strict=True):
+            shapes = [" ".join(_PAGE_NUMBER.sub("", lines[edge]).split()) for lines in rest]
+            running = [bool(lines[edge].strip()) and not _NUMBERED_HEADING.fullmatch(lines[edge]) for lines in rest]
+            shared = Counter(compress(shapes, running))
+            for shape, runs, lines in zip(shapes, running, rest, strict=True):
                 alone = not any(line.strip() for line in (lines[1:] if edge == 0 else lines[:-1]))
-                if lines[edge].strip() and not alone and shared[" ".join(shape)] >= max(3, len(pages) / 3):
+                if runs and not alone and shared[shape] >= max(3, len(pages) / 3):
                     lines.pop(edge)
                     while not lines[edge].strip():
                         lines.pop(edge)

@@ -71,6 +71,12 @@ def test_markdown_keeps_numbers_words_and_section_offsets() -> None:
     ]
 
 
+def test_powers_and_line_breaks_of_html_in_markdown_are_kept() -> None:
+    source = "10<sup>23</sup>.<br>The 10<sup>-19</sup> J on the 1<sup>st</sup>\n\n| a |\n|---|\n| b<br/>c |\n"
+    (document,) = load_bytes(source.encode(), "a.md")
+    assert document.text == "10^23.\nThe 10^-19 J on the 1st\n\na\nb c\n"
+
+
 def test_a_text_file_with_headings_is_read_as_markdown() -> None:
     (paper,) = load_bytes(b"# On iron\n\n**Abstract**: it rusts.\n\n## Methods\n\nWe *waited*.\n", "paper.txt")
     assert (paper.title, paper.media_type) == ("On iron", "text/markdown")
@@ -136,6 +142,21 @@ def test_heads_and_feet_of_pages_are_left_out_and_a_sentence_goes_over_the_page(
     (document,) = load_bytes(pdf_bytes("One wheel turns", "the other.", "Three."), "p.pdf")
     assert document.text == "One wheel turns\nthe other.\n\nThree."
     assert [document.text[start:][:3] for start in document.pages] == ["One", "the", "Thr"]
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        ["01/02 5,000.00\n02/02 40.00", "03/02 60.00\n04/02 7.50", "05/02 900.00\n06/02 1.00"],
+        ["Question 1", "Question 2", "Question 3"],
+        ["Balance: 5,000.00", "Balance: 40.00", "Balance: €7"],
+    ],
+)
+def test_a_line_that_differs_in_more_than_a_page_number_stays(starts: list[str]) -> None:
+    pages = [f"{start}\nOne {word}." for start, word in zip(starts, ("wheel", "gear", "axle"), strict=True)]
+    assert without_running_lines(pages) == pages
+    numbered = [f"{page}\n- {number} -\nGears {number}/3" for number, page in enumerate(pages, start=1)]
+    assert without_running_lines(numbered) == pages
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from docx import Document as Word
+from docx.oxml import parse_xml
 
 from engine.core.errors import FileError
 from engine.core.progress import Watch
@@ -64,6 +65,50 @@ def test_docx_in_page_order_with_sections_and_numbers() -> None:
         (2, "Steps"),
     ]
     assert document.title == "Salt"
+
+
+def word_bytes(body: str) -> bytes:
+    """A DOCX with this body, in the words of its format."""
+    word = Word()
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    for element in parse_xml(f'<w:body xmlns:w="{space}">{body}</w:body>'):
+        word.element.body.insert_element_before(element, "w:sectPr")
+    out = io.BytesIO()
+    word.save(out)
+    return out.getvalue()
+
+
+def run(text: str, properties: str = "", kind: str = "t") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:{kind} xml:space="preserve">{text}</w:{kind}></w:r>'
+
+
+RAISED = '<w:vertAlign w:val="superscript"/>'
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            f"<w:p>{run('10')}{run('-', RAISED)}{run('6', RAISED)}{run(' m on the 1')}{run('st', RAISED)}</w:p>",
+            "10^-6 m on the 1st",
+        ),
+        (
+            f"<w:p>{run('The fine is ')}<w:ins>{run('5,000 euros')}</w:ins><w:del>{run('40', kind='delText')}</w:del>"
+            f"<w:moveFrom>{run(' due')}</w:moveFrom>.</w:p>",
+            "The fine is 5,000 euros",
+        ),
+        (f"<w:p>Due <w:sdt><w:sdtContent>{run('on 3 May')}</w:sdtContent></w:sdt></w:p>", "on 3 May"),
+        (f"<w:sdt><w:sdtContent><w:p>{run('Iron rusts.')}</w:p></w:sdtContent></w:sdt>", "Iron rusts."),
+        (
+            "<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val='3'/></w:tcPr>"
+            f"<w:p>{run('Fees')}</w:p></w:tc></w:tr><w:tr><w:tc><w:p>{run('a')}</w:p></w:tc><w:sdt><w:sdtContent><w:tc>"
+            f"<w:p>{run('b')}</w:p><w:p>{run('c')}</w:p></w:tc></w:sdtContent></w:sdt></w:tr></w:tbl>",
+            "Fees\na | b c",
+        ),
+    ],
+)
+def test_a_docx_is_read_whole_and_once(body: str, text: str) -> None:
+    assert load_bytes(word_bytes(body), "a.docx")[0].text.strip() == text
 
 
 def without_targets() -> bytes:
