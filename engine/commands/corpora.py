@@ -12,6 +12,7 @@ import msgspec
 from engine.commands import shared
 from engine.core.errors import InputError
 from engine.core.settings import Settings
+from engine.core.text import well_formed
 from engine.core.values import Value
 from engine.corpus.collection import Collection, health, list_corpora, remove, unreadable_corpora
 from engine.corpus.formats.records import Fields
@@ -159,9 +160,10 @@ def search(
     pool = msgspec.structs.replace(retrieval, k=wanted)
 
     def answer(query: SearchRecord) -> list[shared.Record]:
-        hits = search_passages(collection, query.text, pool)
+        asked = well_formed(query.text)
+        hits = search_passages(collection, asked, pool)
         if reranked:
-            hits = rerank_hits(query.text, hits, bench.reranker)[: retrieval.k]
+            hits = rerank_hits(asked, hits, bench.reranker)[: retrieval.k]
         return [{"id": query.id, "hits": [shared.hit_row(hit, hit.score) for hit in hits]}]
 
     if queries is not None:

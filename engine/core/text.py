@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
@@ -204,13 +205,14 @@ def content_words(text: str) -> tuple[str, ...]:
     """Content words of `text` in order, with repeats (S3; grounded refinement, section 3.2).
 
     Lower-cased white-space words with the punctuation at their ends stripped, citation markers and stop words
-    left out, numbers in one form.
+    left out, numbers, letters with accents and apostrophes in one form.
 
     >>> content_words("The 1,200 mL flask, cooled twice [cite_2], took Two hours.")
     ('1200', 'ml', 'flask', 'cooled', 'twice', 'took', '2', 'hours')
     """
-    bare = (_AROUND.sub("", word) for word in ANY_CITATION.sub(" ", unligated(text)).lower().split())
-    return tuple(normal_number(word) for word in bare if word and word.replace("’", "'") not in STOP_WORDS)
+    plain = well_formed(unligated(text)).replace("’", "'").lower()
+    bare = (_AROUND.sub("", word) for word in ANY_CITATION.sub(" ", plain).split())
+    return tuple(normal_number(word) for word in bare if word and word not in STOP_WORDS)
 
 
 _LIGATURES = {0xFB00 + i: letters for i, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))}
@@ -223,6 +225,16 @@ def unligated(text: str) -> str:
     'scientific effort'
     """
     return text.translate(_LIGATURES)
+
+
+def well_formed(text: str) -> str:
+    """`text` with each accent in its letter (NFC) and without halves of characters, which no file can hold.
+
+    >>> well_formed("Mu\\u0308ller \\ud83d")
+    'Müller �'
+    """
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return unicodedata.normalize("NFC", whole)
 
 
 def unwrapped(text: str) -> str:

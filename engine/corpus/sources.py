@@ -22,6 +22,7 @@ from typing import Any
 
 from engine.core.errors import FileError, InputError
 from engine.core.progress import Watch
+from engine.core.text import well_formed
 from engine.core.values import Document, DocumentSection
 from engine.corpus.formats import documents, records
 from engine.corpus.formats.documents import DAMAGED, MEMBERS, UNPACKED, check_zip, too_large
@@ -118,7 +119,7 @@ def load_bytes(
             text, sections = documents.render(text)
         case "text/html":
             text, sections, title = documents.extract_html(text)
-    title = title or (sections[0].title if sections else "") or Path(name).stem.replace("_", " ")
+    title = well_formed(title or (sections[0].title if sections else "") or Path(name).stem.replace("_", " "))
     text = documents.require_text(text, name)
     return [Document(id=name, title=title, text=text, source=name, media_type=kind, sections=sections, pages=pages)]
 
@@ -174,6 +175,10 @@ def stream_files(
     sources = [source for path in paths for source in files_in(Path(path), skipped)]
     for number, source in enumerate(sources):
         watch.step("read", number, len(sources))
+        shown = source.name.encode("utf-8", "replace").decode()
+        if shown != source.name:
+            skipped.append((shown, "Its name is not UTF-8 text. Rename the file."))
+            continue
         bad: list[FileError] = []
         try:
             found = documents_of(source, fields, watch, keep, bad.append)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -20,7 +21,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from engine.core.files import let_go
-from engine.core.text import content_words, stemmer, words as word_spans
+from engine.core.text import content_words, stemmer, well_formed, words as word_spans
 from engine.corpus.collection import embedding_text
 from engine.corpus.store import Snapshot, generation_folder
 from engine.english.parser import plain_words
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 Places = NDArray[np.intp]
 # Numbers whole ("section 3.1", "2,500"), and words of one letter ("vitamin C"), which the library leaves out
 _WORD = r"(?u)\b\d+(?:[.,]\d+)*\b|(?<!['’])\b\w+\b"
+_THOUSANDS = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
+_READ = f"{_WORD} of well-formed text, without commas in {_THOUSANDS.pattern}"
 _HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False, "token_pattern": _WORD}
 _K1, _B = 1.5, 0.75
 _ROUNDING = 1e-4  # of sums of what words add
@@ -37,7 +40,7 @@ _LOOKED_UP = 4  # texts of a word that are added up in the time in which a text 
 _CLOSE = 0.8  # share of letters in which a mistyped word and the one meant agree, and their stems
 _MOST_UNKNOWN = 5  # words of a question that are looked for
 _MOST = "most.npy"  # the most that each word adds to a text
-_WORDS = "words.txt"  # what a word was when the index was made
+_WORDS = "words.txt"  # what a word was when the index was made: `_READ`
 _PARTS = (("indices", np.int32), ("data", np.float32))
 _COUNT = np.dtype([("text", "<i4"), ("word", "<i4"), ("times", "<i4")])
 _NO_SPACES = "\u0e00"  # the first letter of Thai, after which come the scripts of East Asia
@@ -53,11 +56,16 @@ def best_rows(scores: Floats, count: int) -> Places:
     return reaching[np.argsort(-scores[reaching], kind="stable")][:count]
 
 
+def _spelled(text: str) -> str:
+    """`text` with one spelling of accents and of thousands: 2,500 is 2500."""
+    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), well_formed(text))
+
+
 def _tokens(texts: list[str]) -> list[list[str]]:
     """The stems of each text's words, without stop words."""
     import bm25s
 
-    found: list[list[str]] = bm25s.tokenize(texts, **_HOW, stemmer=stemmer(), return_ids=False)
+    found: list[list[str]] = bm25s.tokenize([*map(_spelled, texts)], **_HOW, stemmer=stemmer(), return_ids=False)
     return found
 
 
@@ -77,7 +85,7 @@ class Postings:
         """Index `texts` (k1 = 1.5, b = 0.75, Lucene's form: the library's defaults)."""
         import bm25s
 
-        tokens = bm25s.tokenize(texts, **_HOW, stemmer=stemmer())
+        tokens = bm25s.tokenize([*map(_spelled, texts)], **_HOW, stemmer=stemmer())
         if not tokens.vocab:
             none: dict[str, Any] = {name: np.zeros(0, dtype=kind) for name, kind in _PARTS}
             return cls({}, {**none, "indptr": np.zeros(1, dtype=np.int64), "num_docs": len(texts)}, none["data"])
@@ -93,7 +101,7 @@ class Postings:
 
         index, most = bm25s.BM25.load(str(place), mmap=True), np.load(place / _MOST, allow_pickle=False)
         words, starts = index.vocab_dict, index.scores["indptr"]
-        if (place / _WORDS).read_text(encoding="utf-8") != _WORD:
+        if (place / _WORDS).read_text(encoding="utf-8") != _READ:
             raise ValueError("it was made of other words")
         if not len(most) + 1 == len(starts) == len(words) + 1 or len(index.scores["indices"]) != starts[-1]:
             raise ValueError("its files do not match")
@@ -225,7 +233,7 @@ def write_postings(place: Path, texts: Iterable[str], size: int) -> None:
         part.flush()
     np.save(place / "indptr.csc.index.npy", starts)
     np.save(place / _MOST, most)
-    (place / _WORDS).write_text(_WORD, encoding="utf-8")
+    (place / _WORDS).write_text(_READ, encoding="utf-8")
     (place / "vocab.index.json").write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
     about = {"k1": _K1, "b": _B, "delta": 0.5, "method": "lucene", "idf_method": "lucene", "dtype": "float32"}
     about |= {"int_dtype": "int32", "num_docs": size, "version": bm25s.__version__, "backend": "numpy"}
@@ -289,7 +297,7 @@ def unknown_words(question: str, folder: Path, snapshot: Snapshot) -> tuple[tupl
     Scripts without spaces between words are left out: their words are not told apart here. So are verbs, adjectives and
     adverbs in English: documents answer with others than those of the question ("How much", "let").
     """
-    index = index_of(folder, snapshot)
+    index, question = index_of(folder, snapshot), well_formed(question)
     asked = dict.fromkeys(question[start:end] for start, end in word_spans(question))
     unknown = [w for w in asked if content_words(w) and max(w) < _NO_SPACES and not index.has(w)]
     if unknown:

@@ -89,6 +89,8 @@ def test_normal_number(word: str, normal: str) -> None:
 def test_content_words() -> None:
     assert content_words("The (Iron) ore [cite_12], it's 1,200 tons [3] — Two.") == ("iron", "ore", "1200", "tons", "2")
     assert content_words("the of and [1]") == ()
+    for spelled in ("Lovelace\u2019s Mu\u0308ller isn\u2019t", "Lovelace's M\u00fcller isn't"):
+        assert content_words(spelled) == ("lovelace's", "m\u00fcller")
 
 
 def test_content_words_leave_out_what_is_a_citation_and_keep_what_is_none() -> None:

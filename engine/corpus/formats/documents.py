@@ -25,7 +25,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from engine.core.errors import FileError
-from engine.core.text import BETWEEN_CELLS, unligated
+from engine.core.text import BETWEEN_CELLS, unligated, well_formed
 from engine.core.values import DocumentSection
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def decode(data: bytes, name: str) -> str:
         text = _guessed(data)
     if text is None or len(_CONTROL.findall(text[:_SAMPLE])) > 0.02 * len(text[:_SAMPLE]):
         raise FileError(f"{name} is not text, or its encoding is unknown. Save it as UTF-8 text and try again.")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return well_formed(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def require_text(text: str, name: str) -> str:
@@ -390,7 +390,7 @@ def _run_text(paragraph: Any) -> str:
     for raised, group in groupby(runs, lambda run: bool(run.xpath("./w:rPr/w:vertAlign[@w:val='superscript']"))):
         text = "".join(run.text for run in group)
         pieces.append(f"^{text}" if raised and _POWER.fullmatch(text.strip()) else text)
-    return "".join(pieces).strip()
+    return well_formed("".join(pieces)).strip()
 
 
 def _add_paragraph(page: Page, paragraph: Paragraph) -> None:
@@ -434,7 +434,7 @@ def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
     texts: list[str] = []
     for number, page in enumerate(reader.pages, start=1):
         try:
-            text = unligated(page.extract_text().translate(_CORK))
+            text = well_formed(unligated(page.extract_text().translate(_CORK)))
             texts.append(text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
         except damaged as error:
             raise FileError(

@@ -17,7 +17,7 @@ import msgspec
 
 from engine.core.errors import FileError
 from engine.core.progress import Watch
-from engine.core.text import BETWEEN_CELLS
+from engine.core.text import BETWEEN_CELLS, well_formed
 from engine.core.values import Document, Json, Value as Frozen
 
 
@@ -51,8 +51,8 @@ def jsonl_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
         elif key in found:
             bad(FileError(f"{place} has the id {key!r} of an earlier line. Give every record a unique id."))
         else:
-            title = str(record.get(names.title) or "")
-            found[key] = Document(id=key, title=title, text=own, source=name, media_type="application/jsonl")
+            title, whole = well_formed(str(record.get(names.title) or "")), well_formed(own)
+            found[key] = Document(id=key, title=title, text=whole, source=name, media_type="application/jsonl")
     if not found:
         raise FileError(f"{name} has no records. Write one JSON object per line.")
     return list(found.values())
@@ -179,14 +179,14 @@ _EVERY = 10_000  # passages between two reports
 def is_layout(path: Path) -> bool:
     """Whether the first line of a .tsv or .jsonl file is of this layout; False for a file that cannot be read."""
     try:
+        if path.suffix.lower() not in (".tsv", ".jsonl", ".ndjson") or not path.is_file():  # a pipe waits for ever
+            return False
         with path.open("rb") as file:
             first = file.readline(LONGEST_CELL).decode("utf-8-sig", "replace").strip()
     except OSError:
         return False
     if path.suffix.lower() == ".tsv":
         return tuple(first.split("\t")) == COLUMNS
-    if path.suffix.lower() not in (".jsonl", ".ndjson"):
-        return False
     try:
         record = msgspec.json.decode(first)
     except (msgspec.DecodeError, RecursionError):
@@ -212,7 +212,8 @@ def stream(path: Path, watch: Watch | None = None, bad: Bad = refuse) -> Iterato
                     place = f"{path.name}, {'line' if listed else 'passage'} {number},"
                     bad(FileError(f"{place} has no id or no text. Each needs id, text and title."))
                     continue
-                title, media_type = str(row.get("title") or ""), "text/tab-separated-values"
+                title, text = well_formed(str(row.get("title") or "")), well_formed(text)
+                media_type = "text/tab-separated-values"
                 yield Document(id=str(key), title=title, text=text, source=path.name, media_type=media_type)
     except OSError as error:
         raise FileError(

@@ -412,7 +412,8 @@ def test_a_corpus_keeps_the_embedder_that_it_was_made_with(tmp_path):
         384,
         "words",
     )
-    found = lines(run("search", "kiln", "--corpus", "kilns", "--set", "retrieval.embedder=all-MiniLM-L6-v2"))
+    asked = ("search", "kiln caf\udce9", "--corpus", "kilns")  # a byte that is not UTF-8, as a shell hands it over
+    found = lines(run(*asked, "--set", "retrieval.embedder=all-MiniLM-L6-v2"))
     assert found[0]["hits"][0]["document"] == "k1"
     assert lines(run("corpora", "rebuild", "kilns"))[0]["chunking"]["method"] == "words"
 

@@ -14,14 +14,19 @@ from engine.corpus.formats.records import Fields
 from engine.corpus.sources import load, load_bytes
 
 
-def pdf_bytes(*pages: str) -> bytes:
+def stream_of(data: bytes) -> bytes:
+    return b"<< /Length %d >>\nstream\n%s\nendstream" % (len(data), data)
+
+
+def pdf_bytes(*pages: str, codes: bytes = b"") -> bytes:
     """A small PDF by hand: one Helvetica text line a page; an empty string is a page without text."""
     count = len(pages)
+    meaning = f" /ToUnicode {4 + 2 * count} 0 R" if codes else ""
     kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(count))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {count} >>".encode(),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica{meaning} >>".encode(),
     ]
     for i, text in enumerate(pages):
         stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode() if text else b""
@@ -29,7 +34,9 @@ def pdf_bytes(*pages: str) -> bytes:
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * i} 0 R "
             "/Resources << /Font << /F1 3 0 R >> >> >>".encode()
         )
-        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
+        objects.append(stream_of(stream))
+    if codes:
+        objects.append(stream_of(codes))
     body, places = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, start=1):
         places.append(len(body))
@@ -55,6 +62,29 @@ def test_a_file_of_nothing_but_its_mark_holds_no_text() -> None:
 def test_encodings(encoding: str) -> None:
     text = "Le café est fermé à midi, dit-il; où aller après l'été? " * 20
     assert load_bytes(text.encode(encoding), "f.txt")[0].text == text
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.txt", "Mu\u0308ller."),
+        ("a.csv", "name,text\nx,Mu\u0308ller."),
+        ("a.jsonl", r'{"title": "x", "text": "Mu\u0308ller."}'),
+        ("a.html", "<p>Mu\u0308ller.</p>"),
+    ],
+)
+def test_an_accent_is_read_as_part_of_its_letter(name: str, source: str) -> None:
+    assert load_bytes(source.encode(), name)[0].text.strip() == "M\u00fcller."
+
+
+def test_sections_of_a_text_with_accents_apart_start_where_their_titles_are() -> None:
+    (document,) = load_bytes("Mu\u0308ller.\n\n# U\u0308ber\n\nGold.".encode(), "a.md")
+    assert [document.text[s.start :][:4] for s in document.sections] == [s.title for s in document.sections] == ["Über"]
+
+
+def test_half_a_character_of_a_pdf_is_replaced() -> None:
+    codes = b"1 begincodespacerange\n<00> <FF>\nendcodespacerange\n2 beginbfchar\n<41> <D83D>\n<42> <0042>\nendbfchar\n"
+    assert load_bytes(pdf_bytes("AB", codes=codes), "a.pdf")[0].text == "\ufffdB"
 
 
 def test_markdown_keeps_numbers_words_and_section_offsets() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import tarfile
 import zipfile
@@ -282,6 +283,21 @@ def test_folders_and_archives_with_relative_names(tmp_path: Path) -> None:
     documents, skipped = read_files([folder, packed])
     assert {d.id: d.text for d in documents} == {"a.txt": "Iron.", "deep/a.txt": "Gold.", "more/b.txt": "Gold."}
     assert [name for name, _ in skipped] == ["picture.png"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no pipes in folders and names files in UTF-16")
+def test_a_pipe_and_a_name_that_is_not_text_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Iron.")
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("Gold.")
+    for name in ("b.txt", "c.jsonl"):
+        os.mkfifo(tmp_path / name)
+    documents, skipped = read_files([tmp_path])
+    assert [d.id for d in documents] == ["a.txt"]
+    assert dict(skipped) == {
+        "b.txt": "b.txt is not a file that can be read. Check the path.",
+        "c.jsonl": "c.jsonl is not a file that can be read. Check the path.",
+        "caf?.txt": "Its name is not UTF-8 text. Rename the file.",
+    }
 
 
 def test_path_tricks_links_and_nested_archives_are_skipped(tmp_path: Path) -> None:
