@@ -30,7 +30,9 @@ from engine.core.errors import (
     CorpusNotFound,
     GroundworkError,
     InputError,
+    ModelError,
     ServerError,
+    StorageError,
 )
 from engine.core.files import home, locked_now, now
 from engine.core.progress import Watch
@@ -465,7 +467,7 @@ def health(name: str, watch: Watch | None = None) -> Health:
             collection.rebuild(watch=watch)
             mended.append(f"{' and '.join(wrong)} did not match the stored documents and were rebuilt from them.")
         snapshot = collection.snapshot()
-    except CorpusError as error:
+    except (CorpusError, ModelError, StorageError) as error:
         return Health(state="damaged", notes=(*mended, str(error)))
     found = _inconsistencies(snapshot)
     return _with_index(collection, snapshot, [*mended, *found], bool(found), watch)

@@ -290,6 +290,15 @@ def test_rebuild_with_another_chunking_and_embedder(files: list[Path], embedder:
         collection.ingest(files)
 
 
+def test_a_damaged_collection_whose_embedder_is_missing_is_told(files: list[Path]) -> None:
+    collection = Collection.create("m", ScriptedEmbedder(name="no such embedder"))
+    collection.ingest(files)
+    place = store.generation_folder(collection.folder, collection.manifest.generation)
+    (place / large.VECTORS).write_bytes(b"")
+    found = health("m")
+    assert found.state == "damaged" and "no such embedder" in found.notes[0]
+
+
 def test_a_removed_collection_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
     collection = Collection.create("m", embedder)
     remove("m")
