@@ -52,7 +52,8 @@ def ingest(
     """Add files and folders to a corpus.
 
     A file of the same name, or a record of the same id, is a new version and replaces the document that the corpus has:
-    `replacements` says which, and by which file. A folder's files are named by their place in it.
+    `replacements` says which, and by which file. Rows and records that a file no longer has are removed. A folder's
+    files are named by their place in it.
 
     Example: python -m engine ingest reports/ notes.md --corpus field-notes
     """

@@ -1,8 +1,9 @@
 """A named collection: documents, passages and vectors in one folder, with its embedder and its chunking.
 
 `ingest` is one transaction: it reads files, embeds what is new, writes a new generation and makes it current. The same
-file again changes nothing and embeds nothing; a changed file replaces its passages; a bad file is skipped with its
-reason and the batch goes on. After a cancelled or killed ingest the same files go on where it was.
+file again changes nothing and embeds nothing. A changed file replaces its passages; rows and records that it no longer
+has go. A bad file is skipped with its reason and the batch goes on. After a cancelled or killed ingest the same files
+go on where it was.
 """
 
 from __future__ import annotations
@@ -132,6 +133,9 @@ def _told(how: Chunking) -> str:
     return f"{how.method} to {how.words} words with overlap {how.overlap}"
 
 
+Absent = Callable[[Snapshot], set[str]]
+"""The ids of a snapshot's documents that go because their file no longer has them."""
+_ROW = re.compile(r"#\d+$")  # in the source of a table's row
 _SNAPSHOTS: dict[Path, Snapshot] = {}  # the latest one of each collection
 PIECE = 1_024  # passages embedded and stored at a time; about 15 seconds of work
 
@@ -142,6 +146,7 @@ NAMED = 100  # replaced documents that a report names
 class IngestReport(Value, frozen=True):
     """The result of one ingest. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason).
 
+    `removed` counts the earlier rows and records that the files no longer have.
     `replacements` are the first `NAMED` of the replaced documents, each with the file that has its new text.
     `files` counts those that were read, 0 where the documents were given without files.
     """
@@ -154,6 +159,7 @@ class IngestReport(Value, frozen=True):
     passages: int
     seconds: float
     files: int = 0
+    removed: int = 0
     replacements: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -167,6 +173,8 @@ class IngestReport(Value, frozen=True):
         counts = {"added": self.added, "replaced": self.replaced, "unchanged": self.unchanged}
         given = sum(counts.values())
         told = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none added"
+        if self.removed:
+            told += f", {self.removed:,} removed that the files no longer have"
         rows = " Each row of a table or JSONL file is a document." if given > self.files else ""
         return f"{counted(self.files, 'file')}, {counted(given, 'document')}: {told}.{rows}"
 
@@ -275,28 +283,43 @@ class Collection:
         """Make the documents of files part of the collection (see the module), and store the originals of PDFs."""
         skipped: list[tuple[str, str]] = []
         read: list[str] = []
+        taken: dict[int, int] = {}
         keep = partial(store.store_original, self.folder)
-        report = self.add(stream_files(paths, watch or Watch(), skipped, fields, keep, read), watch, skipped)
+        documents = stream_files(paths, watch or Watch(), skipped, fields, keep, read, taken)
+
+        def absent(old: Snapshot) -> set[str]:
+            tables = {name for name in read if hash(name) not in taken}  # another file is one document of its name
+            earlier = (document.id for document, _, _ in old.spans() if _ROW.sub("", document.source) in tables)
+            return {name for name in earlier if hash(name) not in taken} if tables else set()
+
+        report = self.add(documents, watch, skipped, absent)
         named = tuple((document, _file_of(source, paths)) for document, source in report.replacements)
         return msgspec.structs.replace(report, files=len(read), replacements=named)
 
     def add(
-        self, documents: Iterable[Document], watch: Watch | None = None, skipped: Sequence[tuple[str, str]] = ()
+        self,
+        documents: Iterable[Document],
+        watch: Watch | None = None,
+        skipped: Sequence[tuple[str, str]] = (),
+        absent: Absent = lambda _: set(),
     ) -> IngestReport:
-        """Make `documents` part of the collection; one with a known id replaces the old one where its text differs."""
+        """Make `documents` part of the collection; one with a known id replaces the old one where its text differs.
+
+        `absent` is asked, once all documents came, which of the old ones go.
+        """
         watch = watch or Watch()
         started = time.perf_counter()
         with self.writing():
             old = self.snapshot()
             replaced: list[tuple[str, str]] = []
-            tally = self._write(old, documents, watch, replaced)
-            if tally["added"] or tally["replaced"]:
+            tally = self._write(old, documents, watch, replaced, absent)
+            if tally["added"] or tally["replaced"] or tally["removed"]:
                 index.keep_in_step(self.folder, self.snapshot(), watch)
             if tally["replaced"]:
                 store.drop_originals(self.folder, (document for document, _, _ in self.snapshot().spans()))
         now = self.manifest
         return IngestReport(
-            **{what: tally[what] for what in ("added", "unchanged", "replaced")},
+            **{what: tally[what] for what in ("added", "unchanged", "replaced", "removed")},
             skipped=tuple(skipped),
             documents=now.documents,
             passages=now.passages,
@@ -324,7 +347,12 @@ class Collection:
         return new
 
     def _write(
-        self, old: Snapshot, documents: Iterable[Document], watch: Watch, replaced: list[tuple[str, str]]
+        self,
+        old: Snapshot,
+        documents: Iterable[Document],
+        watch: Watch,
+        replaced: list[tuple[str, str]],
+        absent: Absent = lambda _: set(),
     ) -> Counter[str]:
         """Write the generation in which the new and changed documents stand before all others; how many were what.
 
@@ -334,7 +362,7 @@ class Collection:
         held = list(_held(coming))
         more = list(islice(coming, 1))
         total = sum(len(passages(d, self.chunking)) for d in held if _change(old, d) != "unchanged")
-        if not total and not more:
+        if not total and not more and not absent(old):
             return Counter(_change(old, d) for d in held)
         tally: Counter[str] = Counter()
         manifest = old.manifest
@@ -348,9 +376,11 @@ class Collection:
                 vectors = self._vectors(old, batch, watch.part(staged.passages, total))
                 with storage(f"the corpus {self.name}"):
                     staged.add([(d, [(p.start, p.end) for p in found]) for d, found in batch], vectors)
-            if not staged.passages:
+            gone = absent(old)
+            tally["removed"] = len(gone)
+            if not staged.passages and not gone:
                 return tally
-            kept = (part for part in old.spans() if not staged.has(part[0].id))
+            kept = (part for part in old.spans() if part[0].id not in gone and not staged.has(part[0].id))
             with storage(f"the corpus {self.name}"):
                 for part in _batches(kept, lambda item: len(item[2])):
                     watch.step("store", staged.passages, 0)
@@ -400,7 +430,7 @@ def _file_of(source: str, paths: Iterable[str | Path]) -> str:
     Files of one name in two folders are one document, so the name alone does not tell which of them was read. The
     source of a table's row is the file with the row's number ("bought.csv#3").
     """
-    name = re.sub(r"#\d+$", "", source)
+    name = _ROW.sub("", source)
     for path in map(Path, paths):
         place = path / name if path.is_dir() else path.parent / name
         if place.is_file() and (path.is_dir() or place == path):

@@ -164,14 +164,15 @@ def stream_files(
     fields: Fields | None = None,
     keep: Keep | None = None,
     read: list[str] | None = None,
+    taken: dict[int, int] | None = None,
 ) -> Iterator[Document]:
     """The documents of files, folders and archives, one by one; a bad file never stops the batch, nor a bad record.
 
-    What is left out is put into `skipped` on the way as (name, reason), the names of the other files into `read`;
-    `keep` as in `documents_of`. A file in wiki_dpr's layout is read twice, once to see what of it can be taken,
-    and never held.
+    What is left out is put into `skipped` on the way as (name, reason), the names of the other files into `read`, and
+    into `taken` by the hash of its id the hash of each document; `keep` as in `documents_of`. A file in wiki_dpr's
+    layout is read twice, once to see what of it can be taken, and never held.
     """
-    taken: dict[int, int] = {}  # by the hash of its id the hash of each document
+    taken = {} if taken is None else taken
     sources = [source for path in paths for source in files_in(Path(path), skipped)]
     for number, source in enumerate(sources):
         watch.step("read", number, len(sources))
