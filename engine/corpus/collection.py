@@ -187,8 +187,8 @@ def remove(name: str) -> None:
     collection = Collection(name, folder, None)
     with collection.writing():
         index.forget(collection.folder)
-        (collection.folder / store.MANIFEST).unlink()
-    shutil.rmtree(collection.folder, ignore_errors=True)
+        (collection.folder / store.MANIFEST).unlink(missing_ok=True)  # first: what is left of it then is no corpus
+        shutil.rmtree(collection.folder, ignore_errors=True)
 
 
 def _not_found(name: str) -> CorpusNotFound:
@@ -228,13 +228,17 @@ class Collection:
             return cls.open(name, embedder, chunking)
         model = embedder or load_embedder(DEFAULT)
         how = chunking or Chunking()
+        made = cls(name, folder, model, how)
         with store.storage(f"the corpus {name}"):
             folder.mkdir(parents=True, exist_ok=True)
-            manifest = Manifest(
-                name=name, embedder=model.name, dimensions=model.dimensions, chunking=how, created=now()
-            )
-            store.write_manifest(folder, manifest)
-        return cls(name, folder, model, how)
+        with made.writing(), store.storage(f"the corpus {name}"):
+            if store.read_manifest(folder) is None:  # else another process made it since
+                manifest = Manifest(
+                    name=name, embedder=model.name, dimensions=model.dimensions, chunking=how, created=now()
+                )
+                store.write_manifest(folder, manifest)
+                return made
+        return cls.open(name, embedder, chunking)
 
     def embedded_by(self, name: str) -> Collection:
         """This collection; raise `CorpusMismatch` unless it was embedded by the embedder of that name (empty: any)."""
@@ -334,11 +338,12 @@ class Collection:
 
         Cancelled or killed, it leaves the old state; started again, it embeds only what was not embedded yet.
         """
-        documents = store.read_documents(self.folder, self.manifest)
         new = Collection(self.name, self.folder, embedder or self.embedder, chunking or self.chunking)
         with new.writing():
+            before = self.manifest
+            documents = store.read_documents(self.folder, before)
             manifest = msgspec.structs.replace(
-                new.manifest, embedder=new.embedder.name, dimensions=new.embedder.dimensions, chunking=new.chunking
+                before, embedder=new.embedder.name, dimensions=new.embedder.dimensions, chunking=new.chunking
             )
             if documents:
                 new._write(store.empty(manifest), documents.values(), watch or Watch(), [])

@@ -204,6 +204,34 @@ def test_a_second_writer_is_told(files: list[Path], embedder: ScriptedEmbedder) 
     assert collection.ingest(files).added == 5
 
 
+def test_what_another_process_adds_while_the_embedder_is_loaded_stays(
+    files: list[Path], embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(_name: str) -> ScriptedEmbedder:
+        Collection.create("m", embedder).ingest([coming.pop()])
+        return embedder
+
+    monkeypatch.setattr(collections, "load_embedder", load)
+    coming = files[:2]
+    assert list(Collection.create("m").snapshot().documents) == ["gold.md"]
+    assert sorted(Collection.open("m").rebuild().snapshot().documents) == ["gold.md", "iron.txt"]
+
+
+def test_a_collection_that_is_being_removed_is_not_made_again(
+    embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete(folder: Path, **_: bool) -> None:
+        with pytest.raises(CorpusLocked):
+            Collection.create("m", embedder)
+        deleted.append(folder)
+
+    deleted: list[Path] = []
+    collection = Collection.create("m", embedder)
+    monkeypatch.setattr(collections.shutil, "rmtree", delete)
+    remove("m")
+    assert deleted == [collection.folder]
+
+
 def test_cancel_keeps_what_was_stored(files: list[Path], embedder: ScriptedEmbedder) -> None:
     collection = Collection.create("m", embedder)
     collection.ingest(files[:1])
