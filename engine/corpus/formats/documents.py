@@ -99,12 +99,15 @@ def _guessed(data: bytes) -> str | None:
 
 # Markdown by markdown-it-py: headings become sections, numbered steps keep their numbers, HTML inside is left out.
 
-_HEADING_ALONE = re.compile(r"(?:\A|\n[ \t]*\n)#{1,6} \S.*(?=\n[ \t]*\n)")
+_HEADING_ALONE = re.compile(r"(?:\A|\n[ \t]*\n)(#{1,6}) \S.*(?=\n[ \t]*\n)")
 
 
 def is_markdown(text: str) -> bool:
-    """Whether plain text is Markdown, as converters of papers save it: two headings, each between blank lines."""
-    return len(_HEADING_ALONE.findall(text.lstrip())) > 1
+    """Whether plain text is Markdown, as converters of papers save it: headings of two levels between blank lines.
+
+    Comments of a script are of one level.
+    """
+    return len(set(_HEADING_ALONE.findall(text.lstrip()))) > 1
 
 
 def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:

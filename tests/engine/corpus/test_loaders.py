@@ -111,8 +111,11 @@ def test_a_text_file_with_headings_is_read_as_markdown() -> None:
     (paper,) = load_bytes(b"# On iron\n\n**Abstract**: it rusts.\n\n## Methods\n\nWe *waited*.\n", "paper.txt")
     assert (paper.title, paper.media_type) == ("On iron", "text/markdown")
     assert paper.text == "On iron\n\nAbstract: it rusts.\n\nMethods\n\nWe waited.\n"
-    script = "#!/bin/sh\n# copies a\ncp a *.b\n\n# done\n"
-    assert load_bytes(script.encode(), "copy.txt")[0].text == script
+    for script in (
+        "#!/bin/sh\n# copies a\ncp a *.b\n\n# done\n",
+        "# Starts\n\n__init__ = 1\n\n# Ends\n\n__del__ = 2\n",
+    ):
+        assert load_bytes(script.encode(), "copy.txt")[0].text == script
 
 
 def test_markdown_table_becomes_lines() -> None:
