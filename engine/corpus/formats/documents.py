@@ -424,7 +424,7 @@ def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
     from pypdf.errors import PyPdfError
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)
-    damaged = (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+    damaged = (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
     try:
         reader = PdfReader(io.BytesIO(data))
         locked = reader.is_encrypted and not reader.decrypt("")

@@ -236,6 +236,7 @@ def test_encrypted_pdf() -> None:
     ("name", "data", "words"),
     [
         ("scan.pdf", pdf_bytes("", ""), "probably a scan"),
+        ("odd.pdf", pdf_bytes("Iron.").replace(b"<< /Length", b"<< /Filter /FlatDecode /Length"), "page 1, is damaged"),
         ("cut.pdf", pdf_bytes("A page.")[:120], "damaged"),
         ("cut2.pdf", b"%PDF-1.4\n", "damaged"),
         ("false.pdf", b"just words", "does not start like a PDF file"),
