@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from engine.core.errors import QuestionError
 from engine.core.progress import Watch, whole
 from engine.core.settings import Retrieval
+from engine.core.text import well_formed
 from engine.core.values import ChunkSet, Hit, Passage, Step
 from engine.corpus.collection import Collection
 from engine.models.protocols import Reranker
@@ -85,8 +86,8 @@ class Context:
 
 
 def check_question(question: str) -> str:
-    """The question, stripped; raise `QuestionError` for an empty or over-long one."""
-    text = question.strip()
+    """The question, well-formed and stripped; raise `QuestionError` for an empty or over-long one."""
+    text = well_formed(question).strip()
     if not text:
         raise QuestionError("The question is empty. Write what you want to know about the documents.")
     if len(text) > QUESTION_LIMIT:

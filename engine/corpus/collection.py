@@ -293,7 +293,8 @@ class Collection:
 
         def absent(old: Snapshot) -> set[str]:
             tables = {name for name in read if hash(name) not in taken}  # another file is one document of its name
-            earlier = (document.id for document, _, _ in old.spans() if _ROW.sub("", document.source) in tables)
+            rows = (document for document, _, _ in old.spans() if _ROW.search(document.id))  # no record with its own id
+            earlier = (row.id for row in rows if _ROW.sub("", row.source) in tables)
             return {name for name in earlier if hash(name) not in taken} if tables else set()
 
         report = self.add(documents, watch, skipped, absent)

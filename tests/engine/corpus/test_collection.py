@@ -135,23 +135,23 @@ def test_rows_and_records_that_a_file_no_longer_has_go(tmp_path: Path, embedder:
     table, records, note = (tmp_path / name for name in ("t.csv", "r.jsonl", "n.txt"))
     collection = Collection.create("m", embedder)
     table.write_text("text\nIron\nGold\nTin\n")
-    records.write_text('{"_id": "a", "text": "Salt."}\n{"_id": "b", "text": "Sand."}')
+    records.write_text('{"text": "Salt."}\n{"text": "Sand."}\n{"_id": "c", "text": "Chalk."}')
     note.write_text("Glass.")
-    assert collection.ingest([table, records, note]).added == 6
+    assert collection.ingest([table, records, note]).added == 7
     table.write_text("text\nGold\nTin\n")
     report = collection.ingest([table])
-    assert (report.replaced, report.removed, report.documents) == (2, 1, 5)
+    assert (report.replaced, report.removed, report.documents) == (2, 1, 6)
     assert report.told.startswith("1 file, 2 documents: 2 replaced, 1 removed that the files no longer have.")
-    records.write_text('{"_id": "b", "text": "Sand."}')
+    records.write_text('{"text": "Salt."}')
     report = collection.ingest([records])
-    assert (report.unchanged, report.replaced, report.removed, report.documents) == (1, 0, 1, 4)
+    assert (report.unchanged, report.replaced, report.removed, report.documents) == (1, 0, 1, 5)
     snapshot = collection.snapshot()
-    assert sorted(snapshot.documents) == ["b", "n.txt", "t.csv#1", "t.csv#2"]
+    assert sorted(snapshot.documents) == ["c", "n.txt", "r.jsonl#1", "t.csv#1", "t.csv#2"], "c has an id of its own"
     texts = [collections.embedding_text(p) for p in snapshot.passages]
     np.testing.assert_array_equal(snapshot.vectors, ScriptedEmbedder().embed(texts))
     records.write_text("no json")
     assert collection.ingest([records, note]).removed == 0
-    assert "b" in collection.snapshot().documents
+    assert "c" in collection.snapshot().documents
 
 
 def test_another_embedder_or_chunking_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
