@@ -55,16 +55,18 @@ def refine(file: TextIO, variants: str, gate: Gate, model: str, scorer: str | No
         own = replace(options, use_answer=bool(case.answer.text.strip()))
         return bench.examine(case, REFINEMENT.name, own, context)
 
-    drafts: dict[str, Case] = {}
-    if gate == "own" and len(records := list(shared.good_records(lines))) >= bench.settings.refinement.overlap_cases:
-        for record in records:
-            with contextlib.suppress(GroundworkError):  # said in this record's place when its turn comes
-                drafts[record.id] = refined(imported_case(record), replace(options, variants=("A", "B")), context)
-    overlaps = (REFINEMENT.of(case)[-1].refinement.signals.s3 for case in drafts.values())
+    # By the record itself: an id may come twice in a file. Equal records have equal drafts.
+    drafts: dict[AuditRecord, Case] = {}
+    records = list(shared.good_records(lines)) if gate == "own" else []
+    for record in records if len(records) >= bench.settings.refinement.overlap_cases else ():
+        with contextlib.suppress(GroundworkError):  # said in this record's place when its turn comes
+            drafts[record] = refined(imported_case(record), replace(options, variants=("A", "B")), context)
+    written = (drafts[record] for record in records if record in drafts)
+    overlaps = (REFINEMENT.of(case)[-1].refinement.signals.s3 for case in written)
     beside = replace_context(context, overlaps=tuple(value for value in overlaps if value is not None))
 
     def work(record: AuditRecord) -> list[shared.Record]:
-        case = refined(drafts.get(record.id) or imported_case(record), options, beside)
+        case = refined(drafts.get(record) or imported_case(record), options, beside)
         return [row_of(record.id, REFINEMENT.of(case)[-1].refinement, names)]
 
     shared.run_records(lines, AuditRecord, work)

@@ -64,6 +64,18 @@ def test_twenty_records_set_their_own_threshold_and_nothing_is_written_twice(tmp
     assert fired == [True] * 8 + [False] * 12  # the lower 40%
 
 
+def test_two_records_of_one_id_keep_their_own_answers(tmp_path, folder):
+    stated = [" ".join(["Hanna"] * i + ["zzz"] * (20 - i)) for i in range(1, 21)]
+    records = [{"question": QUESTION, "passages": [TEXTS[0]], "answer": answer} for answer in stated]
+    records[0]["id"] = records[-1]["id"] = "s1"
+    records[4]["id"] = "2"  # the second record has no id, so it is called by its number
+    code, rows = run(tmp_path, folder, records, "--variants", "A,D", "--gate", "own")
+    assert code == 0
+    assert [row["variants"]["A"]["answer"] for row in rows] == stated
+    assert {row["threshold"]["n"] for row in rows} == {20}
+    assert [rows[i]["id"] for i in (0, 1, 4, 19)] == ["s1", "2", "2", "s1"]
+
+
 def test_judge_prints_winner_orders_and_raw_and_a_summary(tmp_path, monkeypatch):
     from engine.analyses.kind import Loaders
     from engine.commands import refine as module, shared
