@@ -28,6 +28,7 @@ from engine.studies.summary import (
     measured,
     pair,
     points_of,
+    questions_in,
     table,
 )
 from engine.studies.values import Cell, Column, Figure, Measure, Results, Row, StudyTable, Unit
@@ -332,7 +333,7 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
             said.append(f"Gain by quartile of S3, {unit} (Table 4): {error}")
             continue
         name = "judge" if unit.startswith("judge") else "precision"
-        tables.append(_quartile_table(study, unit, name, rows))
+        tables.append(_quartile_table(study, unit, name, rows, questions_in([row for row, _ in points])))
         figures.append(_quartile_figure(points, unit, name))
     return Results(tables=tuple(tables), figures=tuple(figures), notes=tuple(said))
 
@@ -342,8 +343,8 @@ def _gain(row: Row) -> float | None:
     return None if first is None or second is None or row.values.get("s3") is None else second - first
 
 
-def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row]) -> StudyTable:
-    gain, n = Column(name="gain", unit=unit, better="higher"), sum(q.questions for q in study.quartiles)
+def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row], n: int) -> StudyTable:
+    gain = Column(name="gain", unit=unit, better="higher")
     return table(
         f"quartiles_{name}",
         f"Gain of D over A by quartile of S3 ({unit})",

@@ -7,10 +7,11 @@ and their evidence are those of figure 1; the cuts are ours. Left out: nothing.
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -245,7 +246,10 @@ class Quartile(Value, frozen=True):
 
 
 class QuartileStudy(Value, frozen=True):
-    """Gains by quartile from the lowest S3 up, Spearman's rho of S3 and gain (None where undefined), both readings."""
+    """Gains by quartile from the lowest S3 up, Spearman's rho of S3 and gain (None where undefined), both readings.
+
+    Where a cut falls between equal values of S3 there are no quartiles, and the reading says so.
+    """
 
     quartiles: tuple[Quartile, ...]
     rho: float | None
@@ -264,7 +268,7 @@ def point_of(question: str, value: Refinement, first: float | None, second: floa
 
 
 def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
-    """Cut by mean S3 a question; ties stay in the order given. `InputError` for fewer than four questions."""
+    """Cut by mean S3 a question, unless a cut parts equal ones. `InputError` for fewer than four questions."""
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(point.question, []).append(point)
@@ -274,15 +278,20 @@ def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
     places = np.array_split(np.arange(len(ordered)), len(NAMES))
     parts = [[ordered[i] for i in part] for part in places]
     gains = [float(np.mean([p.second - p.first for p in group])) for group in ordered]
+    rho = rank_correlation([_mean_s3(group) for group in ordered], gains)
+    tied = next((s3 for one, after in pairwise(parts) if (s3 := _mean_s3(one[-1])) == _mean_s3(after[0])), None)
+    if tied is not None:
+        said = f"No quartiles: a cut falls between questions of equal S3 ({tied:.3f}), so their order would decide."
+        return QuartileStudy(quartiles=(), rho=rho, readings=(said,))
     return QuartileStudy(
         quartiles=tuple(_quartile(name, part) for name, part in zip(NAMES, parts, strict=True)),
-        rho=rank_correlation([_mean_s3(group) for group in ordered], gains),
+        rho=rho,
         readings=tuple(map(_line, _SAID["readings"])),
     )
 
 
 def _mean_s3(group: Sequence[Point]) -> float:
-    return float(np.mean([point.s3 for point in group]))
+    return math.fsum(point.s3 for point in group) / len(group)  # exact, so that the order of seeds parts no tie
 
 
 def _quartile(name: str, part: Sequence[Sequence[Point]]) -> Quartile:

@@ -109,13 +109,13 @@ def test_the_threshold_reads_the_library_from_twenty_cases_on(cases):
 
 
 def test_quartiles_over_the_library_take_the_ungated_runs(cases):
-    drafts = ("Lind loved trains [cite_1].", "Lind built trains [cite_1].", "Hanna Lind, trains [cite_1].", ANSWER)
+    drafts = ("Lind loved trains [cite_1].", "Lind built trains [cite_1].", "Hanna Lind built trains [cite_1].", ANSWER)
     for number, draft in enumerate(drafts):
         save(cases, f"c{number}", question=f"{QUESTION} {number}")
         run(cases, f"c{number}", writer(A=draft, grounding=ANSWER), gate="always")
     found = library_quartiles(cases)
     assert [q.gain for q in found.quartiles] == [1, 1, 1, 0]
-    assert [round(q.s3_low, 2) for q in found.quartiles] == [0.33, 0.67, 0.67, 1.0]
+    assert [round(q.s3_low, 2) for q in found.quartiles] == [0.33, 0.67, 0.75, 1.0]
 
 
 def test_gated_runs_are_not_counted(cases):

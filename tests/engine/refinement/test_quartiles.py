@@ -62,3 +62,15 @@ def test_a_gated_run_is_refused():
     always = refine(request(writer(), variants=("A", "D"), gate="always"))
     assert point_of("q", always, 0.5, 0.6) == Point(question="q", s3=4 / 6, first=0.5, second=0.6)
     assert point_of("q", always, None, 0.6) is None
+
+
+def test_a_cut_between_equal_values_gives_no_quartiles():
+    tied = [Point(question=f"q{i}", s3=0.5, first=0.0, second=i / 10) for i in range(8)]
+    found = gain_by_quartile(tied)
+    assert found.quartiles == () and found.rho is None
+    assert found.readings[0].startswith("No quartiles: a cut falls between questions of equal S3 (0.500)")
+    # Seeds in another order: the means are equal, and floats added one by one would differ.
+    seeds = {"a": (1, 1 / 3, 3 / 4), "b": (1, 3 / 4, 1 / 3)}
+    rows = [Point(question=q, s3=s, first=0, second=0) for q, values in seeds.items() for s in values]
+    rows += [Point(question=q, s3=s, first=0, second=0) for q, s in (("c", 0.8), ("d", 0.9))]
+    assert gain_by_quartile(rows).quartiles == ()
