@@ -7,6 +7,7 @@ of this measure, and n says so.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -40,7 +41,8 @@ def by_question(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> d
         value = row.values.get(name) if row.state == "done" else failed
         if value is not None:
             found[row.unit.example].append(float(value))
-    return {question: sum(values) / len(values) for question, values in found.items()}
+    # Exact sums: equal values in another order of seeds have an equal mean.
+    return {question: math.fsum(values) / len(values) for question, values in found.items()}
 
 
 def measured(values: Mapping[str, float] | Sequence[float]) -> Measure:
@@ -64,9 +66,9 @@ def defined(rows: Sequence[Row], name: str) -> bool:
     return any(row.values.get(name) is not None for row in rows)
 
 
-def measure_defined(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> Measure:
-    """`measure`; not defined where no row has the value, whatever failed."""
-    return measure(rows, name, failed) if defined(rows, name) else Measure(value=None)
+def measure_defined(rows: Sequence[Row], name: str, among: Sequence[Row], failed: float | None = 0.0) -> Measure:
+    """`measure`; not defined where no row `among` these, such as all methods' rows, has the value."""
+    return measure(rows, name, failed) if defined(among, name) else Measure(value=None)
 
 
 def measure_each(rows: Sequence[Row], values: Iterable[float | None]) -> Measure:
@@ -75,14 +77,17 @@ def measure_each(rows: Sequence[Row], values: Iterable[float | None]) -> Measure
 
 
 class PairedComparison(Value, frozen=True):
-    """Mean difference of two methods over the questions that both have; `p` as corrected, `effect` is Cohen's d_z."""
+    """Mean difference of two methods over the questions that both have; `p` as corrected, `effect` is Cohen's d_z.
+
+    Without a common question there is nothing to test: `p` is None.
+    """
 
     method: str
     difference: Measure
     higher: int
     lower: int
     ties: int
-    p: float
+    p: float | None
     effect: float | None
 
 
@@ -95,14 +100,16 @@ def compare(rows: Sequence[Row], name: str, methods: Sequence[str], against: str
 def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> PairedComparison:
     """The first minus the second over the questions that both have; p is not corrected yet."""
     shared = [question for question in first if question in second]
-    signs = sign_test([first[q] for q in shared], [second[q] for q in shared])
+    signs = vars(sign_test([first[q] for q in shared], [second[q] for q in shared]))
+    signs["p"] = signs["p"] if shared else None
     differences = [first[q] - second[q] for q in shared]
-    return PairedComparison(method=name, difference=measured(differences), effect=cohens_dz(differences), **vars(signs))
+    return PairedComparison(method=name, difference=measured(differences), effect=cohens_dz(differences), **signs)
 
 
 def corrected(found: Sequence[PairedComparison]) -> list[PairedComparison]:
     """The comparisons with their p-values corrected together (Holm)."""
-    return [replace(one, p=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
+    tested = iter(holm([one.p for one in found if one.p is not None]))
+    return [one if one.p is None else replace(one, p=next(tested)) for one in found]
 
 
 def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[PairedComparison]) -> StudyTable:
@@ -140,7 +147,8 @@ def table(
 ) -> StudyTable:
     """A table drawn from `rows`, with what was lost among its notes; `columns` as `Column.row` reads them."""
     questions, failed, unparsed = counts(rows)
-    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies were unreadable; both stay in the denominators."
+    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies were unreadable"
+    counted = "both stay in the denominators, except where n is smaller."
     return StudyTable(
         name=name,
         title=title,
@@ -149,7 +157,7 @@ def table(
         n=questions if n is None else n,
         unit=unit,
         shows=shows,
-        notes=(*intervals, lost, *said),
+        notes=(*intervals, f"{lost}; {counted}", *said),
     )
 
 

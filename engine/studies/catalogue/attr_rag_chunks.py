@@ -7,7 +7,7 @@ at least `options.long` passages. With `options.answers` = false nothing is writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -82,10 +82,12 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """The three parts of the figure, each with its table."""
     depth, least = shown_depth(config), int(config.options.get("long", LONG))
-    long = [row for row in rows if row.state == "failed" or (row.values["needed"] or least) >= least]
+    # A failed row does not say how many passages its question needs: the question's other rows do.
+    needed = {row.unit.example: row.values["needed"] for row in rows if row.state == "done"}
+    long = [row for row in rows if (needed.get(row.unit.example) or least) >= least]
     by_depth = {k: own for k, name in NAMES.items() if (own := of_method(long, name))}
     found, recall, density, rouge = (
-        {k: measure_defined(own, name) for k, own in by_depth.items()}
+        {k: measure_defined(own, name, long) for k, own in by_depth.items()}
         for name in ("found", "recall", "density", "rouge_l")
     )
     gold_table = table(
@@ -105,27 +107,28 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     if all(row.values.get("rouge_l") is None for row in rows):
         said = "Fig. 1a and 1c: off, because no answers were compared with a reference."
         return Results(tables=(gold_table,), figures=(gold,), notes=(said,))
-    needed_table, needed = _by_needed(of_method(rows, NAMES[depth]), depth)
+    needed_table, by_needed = _by_needed(rows, needed, depth)
     title, axes = "Answers by the number of passages retrieved", ("k (passages)", "ROUGE-L (F1)")
     answers = figure("lines", "fig_1c", title, *axes, [line("long questions", rouge)], "Attr-RAG, Fig. 1c")
-    return Results(tables=(gold_table, needed_table), figures=(gold, needed, answers))
+    return Results(tables=(gold_table, needed_table), figures=(gold, by_needed, answers))
 
 
-def _by_needed(rows: Sequence[Row], depth: int) -> tuple[StudyTable, Figure]:
-    known = [row for row in rows if row.values.get("needed") is not None]
-    counts = sorted({row.values["needed"] for row in known})
-    groups = {count: [row for row in known if row.values["needed"] == count] for count in counts}
-    means = {count: measure_defined(own, "rouge_l") for count, own in groups.items()}
+def _by_needed(rows: Sequence[Row], needed: Mapping[str, int | None], depth: int) -> tuple[StudyTable, Figure]:
+    counts = sorted({count for count in needed.values() if count is not None})
+    alike = {count: [row for row in rows if needed.get(row.unit.example) == count] for count in counts}
+    every = {count: of_method(group, NAMES[depth]) for count, group in alike.items()}
+    groups = {count: own for count, own in every.items() if own}
+    means = {count: measure_defined(own, "rouge_l", alike[count]) for count, own in groups.items()}
     measures = table(
         "by_passages_needed",
         f"Answers from the top {depth}, by number of passages needed",
         "passages needed | ROUGE-L (F1) ↑ | n",
         ((count, means[count], questions_in(own)) for count, own in groups.items()),
-        rows,
+        of_method(rows, NAMES[depth]),
         n=sum(map(questions_in, groups.values())),
         shows="Attr-RAG, Fig. 1a",
     )
-    shown = [row for own in groups.values() for row in own if row.values["rouge_l"] is not None]
+    shown = [row for own in groups.values() for row in own if row.values.get("rouge_l") is not None]
     points = points_of("questions", ((row, row.values["needed"], row.values["rouge_l"]) for row in shown))
     title, axes = f"Answers from the top {depth} by passages needed", ("passages needed", "ROUGE-L (F1)")
     return measures, figure("points", "fig_1a", title, *axes, [line("mean", means), points], "Attr-RAG, Fig. 1a")

@@ -54,7 +54,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         tables.append(summary.comparison_table("against_raise", title, unit, "RAISE", found))
     if summary.defined(rows, "correct") and any(row.values.get("domain") for row in rows):
         tables.append(_domain_table(by, rows))
-        figures.append(_domain_figure(by))
+        figures.append(_domain_figure(by, rows))
     rated = {name: own for name, own in by.items() if any(row.values.get("levels") for row in own)}
     if rated:
         relevance, relevance_figure = _relevance(rated, rows, config)
@@ -64,9 +64,13 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
 
 
-def _figure_of(rows: Sequence[Row], name: str) -> Measure:
-    """A failed problem is wrong and found nothing, what it cost is not known; what no row has is not defined."""
-    return summary.measure_defined(rows, name, None if name in COSTS else 0.0)
+def _figure_of(own: Sequence[Row], name: str, rows: Sequence[Row]) -> Measure:
+    """A failed problem is wrong and found nothing, what it cost is not known; what no row has is not defined.
+
+    `own` are a method's rows among the `rows` of all. Gold is asked of its own: not every method searches.
+    """
+    among = own if name.startswith("gold") else rows
+    return summary.measure_defined(own, name, among, None if name in COSTS else 0.0)
 
 
 def _label(name: str) -> str:
@@ -74,7 +78,7 @@ def _label(name: str) -> str:
 
 
 def _methods(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> tuple[StudyTable, Figure]:
-    measures = {name: {value: _figure_of(own, value) for value in VALUES} for name, own in by.items()}
+    measures = {name: {value: _figure_of(own, value, rows) for value in VALUES} for name, own in by.items()}
     methods = summary.table(
         "methods",
         f"Ways of reasoning on {config.data} with {config.model}",
@@ -105,7 +109,7 @@ def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
     def line_of(domain: str, own: list[Row]) -> tuple[Cell, ...]:
         chosen = {row.unit.example for row in own if row.values.get("correct") is not None}
-        return domain, len(chosen), *(_figure_of(summary.of_method(own, name), "correct") for name in by)
+        return domain, len(chosen), *(_figure_of(summary.of_method(own, name), "correct", own) for name in by)
 
     accuracy = (Column(name=_label(name), unit="share of problems", better="higher") for name in by)
     columns = (*Column.row("domain | problems"), *accuracy)
@@ -113,12 +117,14 @@ def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
     return summary.table("by_domain", "Accuracy by domain", columns, body, rows, unit="problems", shows="RAISE, Fig. 7")
 
 
-def _domain_figure(by: dict[str, list[Row]]) -> Figure:
-    shown = {name: own for name, own in by.items() if name in (COT, RAISE)} or by
-    series = (
-        summary.line(_label(name), {domain: _figure_of(rows, "correct") for domain, rows in _domains(own).items()})
-        for name, own in shown.items()
-    )
+def _domain_figure(by: dict[str, list[Row]], rows: Sequence[Row]) -> Figure:
+    domains = _domains(rows)
+
+    def series_of(name: str) -> Series:
+        found = {d: _figure_of(summary.of_method(group, name), "correct", group) for d, group in domains.items()}
+        return summary.line(_label(name), found)
+
+    series = map(series_of, [name for name in by if name in (COT, RAISE)] or by)
     axes = "domain", "accuracy (share of problems)"
     return summary.figure("bars", "fig_7", "Accuracy by domain", *axes, series, "RAISE, Fig. 7")
 

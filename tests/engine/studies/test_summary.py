@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.core.statistics import holm, sign_test
-from engine.studies.summary import by_question, compare, comparison_table, counts, measure, of_method
+from engine.studies.summary import by_question, compare, comparison_table, counts, measure, of_method, table
 from engine.studies.values import Failure, Row, Unit
 
 
@@ -40,8 +40,8 @@ def test_comparisons_are_paired_by_question_and_corrected_together():
     alone = sign_test([1.0] * 8, [0.0] * 8).p
     assert [better.p, same.p] == pytest.approx(holm([alone, 1.0]))
     assert same.effect is None and same.difference.value == 0.0
-    table = comparison_table("t", "T", "share", "base", [better, same])
-    assert table.n == 12 and any("Holm" in note for note in table.notes)
+    drawn = comparison_table("t", "T", "share", "base", [better, same])
+    assert drawn.n == 12 and any("Holm" in note for note in drawn.notes)
 
 
 def test_only_questions_that_both_have_are_compared():
@@ -49,3 +49,26 @@ def test_only_questions_that_both_have_are_compared():
     (found,) = compare(rows, "score", ["other"], "base")
     assert (found.difference.n, found.difference.value, found.difference.low) == (1, 1.0, None)
     assert len(of_method(rows, "other")) == 1
+
+
+def test_equal_values_in_another_order_of_seeds_are_a_tie():
+    values = {"first": (1, 1 / 3, 3 / 4), "second": (1, 3 / 4, 1 / 3)}
+    rows = [row("a", method, v, seed) for method, own in values.items() for seed, v in enumerate(own)]
+    (found,) = compare(rows, "score", ["first"], "second")
+    assert (found.difference.value, found.ties, found.lower) == (0.0, 1, 0)
+
+
+def test_a_comparison_without_a_common_question_is_not_tested():
+    rows = [row(str(q), "base", 0.0) for q in range(6)] + [row(str(q), "better", 1.0) for q in range(6)]
+    better, apart = compare([*rows, row("z", "apart", 1.0)], "score", ["better", "apart"], "base")
+    assert better.p == pytest.approx(2 / 2**6), "a family of one: not doubled"
+    assert (apart.p, apart.difference.value, apart.ties) == (None, None, 0)
+
+
+def test_the_note_on_failed_units_is_true_of_a_mean_that_leaves_them_out():
+    rows = [row("a", "m", 1.0), row("b", "m", "failed")]
+    drawn = table("t", "T", "method | score", [("m", measure(rows, "score", None))], rows)
+    assert drawn.notes[-1] == (
+        "1 of 2 units failed, 0 replies were unreadable; both stay in the denominators, except where n is smaller."
+    )
+    assert drawn.rows[0][1].n == 1 < drawn.n == 2
