@@ -371,12 +371,14 @@ def piece(passage: Passage, start: int, end: int) -> Passage:
 
 
 def whole_id(passage: Passage) -> str:
-    """The id of the passage that a piece was cut from; its own where it is whole.
+    """The id of the passage that a piece was cut from, or that lost an overlap; its own where it is whole.
+
+    `piece` marks a cut by its span, `context.without_overlap` by how many characters are gone.
 
     >>> whole_id(piece(Passage(id="a", document="d", title="", ordinal=0, start=9, end=13, text="A. B"), 3, 4))
     'a'
     """
-    return re.sub(rf"{_CUT}\d+-\d+$", "", passage.id)
+    return re.sub(rf"(\+\d+|{_CUT}\d+-\d+)+$", "", passage.id)
 
 
 def _joined(pieces: Sequence[Run], new: Run, passages: Sequence[Passage]) -> list[Run]:

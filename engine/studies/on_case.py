@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.analyses.refinement import LIBRARY, reports_of
 from engine.answer.context import find_context
+from engine.answer.quoting_reader import whole_id
 from engine.cases.review import review_of, with_labels
 from engine.cases.store import CaseStore
 from engine.core.errors import GroundworkError
@@ -74,10 +75,11 @@ def stored_vectors(corpus: str | None, passages: tuple[Passage, ...]) -> NDArray
         snapshot = Collection.open(corpus).snapshot()
     except GroundworkError:
         return None  # a case outlives its corpus
-    rows = snapshot.rows(passage.id for passage in passages)
-    if any(passage.id not in rows for passage in passages):
+    whole = [whole_id(passage) for passage in passages]
+    rows = snapshot.rows(whole)
+    if len(rows) < len(whole):  # also where two are pieces of one passage: each would have the vector of the whole
         return None
-    return snapshot.vectors[[rows[passage.id] for passage in passages]]
+    return snapshot.vectors[[rows[name] for name in whole]]
 
 
 def task_advice(watch: Watch | None = None) -> tuple[advisor.Advice, ...]:

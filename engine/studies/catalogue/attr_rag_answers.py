@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from engine.analyses.attr_rag import attr_rag_run
 from engine.answer.citations import without_markers
 from engine.answer.context import find_context
+from engine.answer.quoting_reader import whole_id
 from engine.core.progress import Watch
 from engine.core.values import Case
 from engine.methods.attr_rag import DEPTHS, METHODS, against_reference, answers_needed, baseline_passages, winners
@@ -74,9 +75,9 @@ def _means(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> tuple[StudyT
 
 
 def wins(rows: Sequence[Row]) -> Counter[str]:
-    """Questions (under a seed) that each method wins; a failed unit has 0 in every metric."""
+    """Questions (under a seed) that each method wins; a failed unit wins none."""
     groups: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
-    for row in rows:
+    for row in (row for row in rows if row.state == "done"):
         own = {field: float(row.values.get(field) or 0.0) for field in SIMILARITIES}
         groups.setdefault((row.unit.example, row.unit.seed), {})[row.unit.method] = own
     return Counter(name for table in groups.values() for name in winners(table))
@@ -141,7 +142,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 def _gold(tools: StudyTools, example: Example, case: Case) -> dict[str, float | None]:
     """The share of the gold passages that was retrieved, and that the answer was written from."""
     gold = gold_in(example, tools.collection(example.corpus).snapshot().passages)
-    found = {"gold_found": (hit.passage.id for hit in case.hits), "gold_read": (p.id for p in case.passages)}
+    found = {"gold_found": (hit.passage.id for hit in case.hits), "gold_read": map(whole_id, case.passages)}
     return {name: len(gold.intersection(ids)) / len(gold) if gold else None for name, ids in found.items()}
 
 

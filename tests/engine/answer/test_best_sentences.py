@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from engine.answer.context import without_overlap
 from engine.answer.quoting_reader import best_sentences, piece, whole_id
 from engine.core.settings import SMALL_WRITER, Retrieval
 from engine.core.values import Passage
@@ -62,3 +63,11 @@ def test_a_small_writer_is_given_few_by_default():
     assert Retrieval().sentences_for("embedded") == SMALL_WRITER == 1
     assert Retrieval().sentences_for("reader") == Retrieval().sentences_for("another") == 0
     assert replace(Retrieval(), sentences=4).sentences_for("another") == 4
+
+
+def test_a_passage_that_lost_an_overlap_still_names_its_whole():
+    first = Passage(id="k@ab12:0-20", document="k", title="", ordinal=0, start=0, end=20, text="The kiln was built. ")
+    after = Passage(id="k@cd34:9-30", document="k", title="", ordinal=1, start=9, end=30, text="was built. Owls nest.")
+    _, trimmed = without_overlap([first, after])
+    assert (trimmed.id, trimmed.text) == ("k@cd34:9-30+11", "Owls nest.")
+    assert whole_id(trimmed) == whole_id(piece(trimmed, 0, 4)) == after.id

@@ -15,8 +15,9 @@ from engine.core.errors import Cancelled, InputError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Answer, Case, Stamp
+from engine.corpus.collection import Collection
 from engine.models.scripted import ScriptedWriter
-from engine.studies.on_case import advice_on, labelled_case, library_quartiles
+from engine.studies.on_case import advice_on, labelled_case, library_quartiles, stored_vectors
 from tests.analysing import refined
 from tests.engine.refinement.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
 from tests.tiny import tiny_model
@@ -169,3 +170,11 @@ def test_advice_on_a_case_without_its_corpus_compares_words(cases):
     found = advice_on(case.question, case.passages, case.hits, "gone", s3=0.5)
     sentence = next(p.sentence for p in found.proxies if p.name == "similarity of passages")
     assert "share" in sentence
+
+
+def test_a_passage_that_lost_an_overlap_has_the_vector_of_the_whole(sample_home):
+    snapshot = Collection.open("bench-chemistry").snapshot()
+    whole = snapshot.passages[3]
+    cut = replace(whole, id=f"{whole.id}+21", start=whole.start + 21, text=whole.text[21:])
+    assert (stored_vectors("bench-chemistry", (cut,)) == snapshot.vectors[3:4]).all()
+    assert stored_vectors("bench-chemistry", (whole, cut)) is None, "two pieces of one passage"

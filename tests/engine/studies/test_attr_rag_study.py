@@ -1,10 +1,16 @@
 import pytest
+from msgspec.structs import replace
 
+from engine.answer.write import Written
 from engine.cases.case_file import read_case_file
 from engine.core.errors import InputError
 from engine.core.metrics import rouge_l
+from engine.core.values import Answer, Hit, Stamp
+from engine.studies.catalogue import attr_rag_answers, attr_rag_chunks
 from engine.studies.config import parse_config
 from engine.studies.evaluate import evaluate
+from engine.studies.example import Example, case_of
+from engine.studies.values import Failure, Row, Unit
 from tests.engine.studies.stand_ins import StandIns
 
 CONFIG = """
@@ -83,3 +89,43 @@ def test_a_depth_that_is_not_run_is_said_before_the_run(sample_home, tmp_path):
     tools = StandIns(parse_config(config), lambda text: pytest.fail("something was asked"))
     with pytest.raises(InputError, match="depth is 12"):
         evaluate(config, tmp_path / "run", tools=tools)
+
+
+def failed(example, method):
+    failure = Failure(type="ModelError", message="gone")
+    return Row(unit=Unit(example=example, method=method, seed=1), state="failed", failure=failure)
+
+
+def counted(example, method, needed, rouge_l):
+    values = {"needed": needed, "gold": 4, "found": 2, "recall": 0.5, "density": 0.2, "rouge_l": rouge_l}
+    return Row(unit=Unit(example=example, method=method, seed=1), state="done", values=values)
+
+
+def test_a_failed_unit_belongs_to_the_group_of_its_question():
+    """Question a needs 4 passages, b needs 1, c needs 2; b fails at 5, c at 10."""
+    rows = [counted("a", "top-5", 4, 0.8), failed("b", "top-5"), counted("c", "top-5", 2, 0.6)]
+    rows += [counted("a", "top-10", 4, 0.6), counted("b", "top-10", 1, 1.0), failed("c", "top-10")]
+    found = attr_rag_chunks.results(parse_config(CHUNKS), rows)
+    by_depth, by_needed = found.tables
+    assert [(line[0], line[4].value, line[4].n) for line in by_depth.rows] == [(5, 0.8, 1), (10, 0.6, 1)]
+    assert [(line[0], line[1].value) for line in by_needed.rows] == [(1, 1.0), (2, 0.0), (4, 0.6)]
+    every = attr_rag_chunks.results(parse_config(CHUNKS), [failed("a", "top-5"), *rows[1:]])
+    assert every.tables[0].rows[0][4].value == 0.0, "all failed at 5, and there are answers at 10"
+
+
+def test_nobody_wins_a_question_that_all_methods_failed():
+    scores = dict.fromkeys(attr_rag_answers.SIMILARITIES, 0.5)
+    done = Row(unit=Unit(example="b", method="x", seed=1), state="done", values=scores)
+    rows = [failed("a", "x"), failed("a", "y"), done, failed("b", "y")]
+    assert attr_rag_answers.wins(rows) == {"x": 1}
+
+
+def test_gold_that_lost_an_overlap_counts_as_read(sample_home):
+    tools = StandIns(parse_config(CONFIG), reply, reply)
+    passages = tools.collection("bench-chemistry").snapshot().passages
+    whole, other = passages[0], passages[5]
+    cut = [replace(whole, id=f"{whole.id}+21", start=whole.start + 21, text=whole.text[21:]), other]
+    example = Example(id="1", question="Why?", gold=(whole.id, passages[9].id), corpus="bench-chemistry")
+    answer = Written(answer=Answer(text=""), stamp=Stamp(model="m"))
+    case = case_of(example, cut, answer, hits=[Hit(passage=whole, score=1.0)])
+    assert attr_rag_answers._gold(tools, example, case) == {"gold_found": 0.5, "gold_read": 0.5}
