@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -57,15 +58,15 @@ def ingest(
 
     Example: python -m engine ingest reports/ notes.md --corpus field-notes
     """
-    bench = shared.workbench([*assignments, *_chosen(chunking, embedder)])
+    bench = shared.workbench([*assignments, *_chosen({"chunking.method": chunking, "retrieval.embedder": embedder})])
     report = bench.ingest(paths, corpus, shared.progress(), _fields(fields), ray_workers=workers if on == "ray" else 0)
     shared.emit(report.to_dict())
     if report.skipped:
         sys.exit(1)
 
 
-def _chosen(chunking: str | None, embedder: str | None) -> list[str]:
-    chosen = {"chunking.method": chunking, "retrieval.embedder": embedder}
+def _chosen(chosen: Mapping[str, object]) -> list[str]:
+    """The options that were given, as settings; they come after --set, so that a paper does not undo them."""
     return [f"{path}={value}" for path, value in chosen.items() if value is not None]
 
 
@@ -119,7 +120,8 @@ def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assig
     """
     collection = Collection.open(name)
     own = {f"chunking.{field}": value for field, value in collection.chunking.to_dict().items()}
-    wanted = Settings().with_values(own).apply([*assignments, *_chosen(chunking, embedder)])
+    chosen = _chosen({"chunking.method": chunking, "retrieval.embedder": embedder})
+    wanted = Settings().with_values(own).apply([*assignments, *chosen])
     model = wanted.retrieval.embedder
     rebuilt = collection.rebuild(load_embedder(full_name(model)) if model else None, wanted.chunking, shared.progress())
     shared.emit(rebuilt.manifest.to_dict())
@@ -136,16 +138,16 @@ class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
 @click.argument("question", required=False)
 @shared.corpus_option
 @click.option("--queries", type=shared.jsonl_file, help='JSONL of {"id", "text"}.')
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages per question.")
-@click.option("--mode", type=click.Choice(["dense", "bm25", "hybrid"]), default="hybrid", show_default=True)
+@click.option("-k", type=click.IntRange(min=1), default=None, help="Passages per question.  [default: 10]")
+@click.option("--mode", type=click.Choice(["dense", "bm25", "hybrid"]), default=None, help="[default: hybrid]")
 @click.option("--rerank", "reranked", is_flag=True, help="Re-rank retrieval.rerank_pool of them and keep k.")
 @shared.set_option
 def search(
     question: str | None,
     corpus: str,
     queries: TextIO | None,
-    k: int,
-    mode: str,
+    k: int | None,
+    mode: str | None,
     reranked: bool,
     assignments: tuple[str, ...],
 ) -> None:
@@ -155,7 +157,8 @@ def search(
     """
     if (question is None) == (queries is None):
         raise click.UsageError("Give one question, or --queries FILE.")
-    bench = shared.workbench([f"retrieval.k={k}", f"retrieval.mode={mode}", *assignments])
+    given = _chosen({"retrieval.k": k, "retrieval.mode": mode})
+    bench = shared.workbench(["retrieval.k=10", "retrieval.mode=hybrid", *assignments, *given])
     collection, retrieval = bench.collection(corpus), bench.settings.retrieval
     wanted = max(retrieval.k, retrieval.rerank_pool) if reranked else retrieval.k
     pool = msgspec.structs.replace(retrieval, k=wanted)

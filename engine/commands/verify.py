@@ -200,7 +200,7 @@ def facts(
             f"--entropy measures the facts of {ARE}; {method} does not have any. Leave out one of the two options."
         )
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
-    bench = shared.workbench((*wanted, *assignments))
+    bench = shared.workbench((*assignments, *wanted))
     source = bench.settings.verification.evidence_from
     if source == "corpus" and not corpus:
         raise click.UsageError("The evidence is to come from a corpus. Give --corpus NAME.")

@@ -146,6 +146,12 @@ def test_facts_without_any_source_checks_nothing(monkeypatch):
         assert (result.exit_code, result.stdout) == (2, "") and "Give --corpus NAME" in result.stderr
 
 
+def test_the_evidence_that_was_asked_for_is_used_next_to_a_paper(monkeypatch):
+    """The paper searches a corpus alone: the flag, given by hand, decides."""
+    code, found = answer_lines(monkeypatch, "--evidence-from", "case", "--set", "paper=are")
+    assert code == 0 and found[0]["revised"] == "The gate opened in 1934."
+
+
 def test_an_ablation_is_a_setting(monkeypatch):
     code, found = answer_lines(monkeypatch, "--set", "verification.edit=false")
     assert (code, found[0]["edits"], found[0]["facts"][0]["outcome"]) == (0, [], "contradicted")

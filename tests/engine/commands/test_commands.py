@@ -390,10 +390,14 @@ def test_search_takes_settings(tmp_path, monkeypatch):
     path = tmp_path / "kilns.jsonl"
     path.write_text("\n".join(json.dumps({"_id": f"k{i}", "text": f"Kiln {i} is green."}) for i in range(6)))
     assert run("ingest", str(path), "--corpus", "kilns").exit_code == 0
-    asked = ("search", "kiln", "--corpus", "kilns", "-k", "2", "--rerank", "--set")
-    assert len(lines(run(*asked, "retrieval.rerank_pool=4"))[0]["hits"]) == 2
+    asked = ("search", "kiln", "--corpus", "kilns", "--rerank", "--set")
+    assert len(lines(run(*asked, "retrieval.rerank_pool=4", "-k", "2"))[0]["hits"]) == 2
     assert len(lines(run(*asked, "retrieval.k=5"))[0]["hits"]) == 5
     assert pools == [4, 6]
+    asked = ("search", "kiln", "--corpus", "kilns", "-k", "2", "--mode", "bm25")
+    paper = ("--set", "paper=attr-rag", "--set", f"retrieval.embedder={ScriptedEmbedder().name}")  # k = 30, dense
+    (found,), (alone,) = lines(run(*asked, *paper)), lines(run(*asked))
+    assert found == alone and len(found["hits"]) == 2
 
 
 def test_a_corpus_keeps_the_embedder_that_it_was_made_with(tmp_path):
