@@ -20,7 +20,18 @@ from engine.cases.review import Mark
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.files import now, package_versions
-from engine.core.values import Analysis, Answer, AuditRecord, Case, Json, Stamp, Value, inputs_hash, read_jsonl
+from engine.core.values import (
+    Analysis,
+    Answer,
+    AuditRecord,
+    Case,
+    Json,
+    Stamp,
+    Value,
+    identified,
+    inputs_hash,
+    read_jsonl,
+)
 
 # Our own records.
 
@@ -89,7 +100,7 @@ def alce_case(item: Json, model: str = "") -> Case:
         for doc, label in zip(docs, relevant, strict=True)
     ]
     data = {
-        "id": str(item.get("id", item.get("sample_id", ""))),
+        "id": str(item.get("sample_id", item.get("id", ""))),
         "question": item.get("question", ""),
         "passages": passages,
         "answer": str(item.get("output", "")).strip().partition("\n")[0],
@@ -227,6 +238,12 @@ def _span(label: Json, answer: str) -> SpanLabel:
         start, end = int(label["start"]), int(label["end"])
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"A label lacks a start or an end in characters: {label!r}.") from error
+    text = label.get("text")
+    if isinstance(text, str) and answer[start:end] != text:
+        units = answer.encode("utf-16-le", "surrogatepass")  # some tools count in UTF-16: an emoji has two units
+        start, end = (len(units[: 2 * place].decode("utf-16-le", "replace")) for place in (start, end))
+        if answer[start:end] != text:
+            raise RecordError(f"The label of {text!r} is not at its text in the response. Correct its start and end.")
     if not 0 <= start <= end <= len(answer):
         raise RecordError(f"The label {start} to {end} is not within the response of {len(answer)} characters.")
     flags = [name.replace("_", " ") for name in ("implicit_true", "due_to_null") if label.get(name)]
@@ -264,7 +281,7 @@ def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None 
         try:
             if isinstance(record, GroundworkError):
                 raise record
-            identity = str(record.get("id", record.get("sample_id", number)))
+            identity = str(record.get("sample_id", record["id"]))
             _, read = _READ[layout or detect(record)]
             yield identity, read(record, known, model)
         except GroundworkError as error:
@@ -282,11 +299,11 @@ def _whole(data: bytes) -> Any:
 def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
     items = whole["data"] if isinstance(whole, dict) and isinstance(whole.get("data"), list) else whole
     if isinstance(items, dict):
-        return [items]
+        items = [items]
     if not isinstance(items, list):
         return read_jsonl(_lines(data))
     wrong = RecordError("This is not a JSON object. Write one object per record.")
-    return [item if isinstance(item, dict) else wrong for item in items]
+    return [identified(n, item) if isinstance(item, dict) else wrong for n, item in enumerate(items, start=1)]
 
 
 def _lines(data: bytes) -> list[str]:
@@ -305,7 +322,7 @@ Read = Callable[[Json, dict[str, Json], str], Imported]
 
 
 def _read_case(record: Json, sources: dict[str, Json], model: str) -> Imported:
-    # Reading lines gives every record an id; the envelope of a case file has none.
+    # Reading gives every record an id; the envelope of a case file has none.
     envelope = {name: value for name, value in record.items() if name != "id"}
     file = read_case_file(msgspec.json.encode(envelope if "format" in record else record))
     return file.case, file.history
@@ -319,6 +336,6 @@ _READ: dict[Layout, tuple[set[str], Read]] = {
     "ragtruth": ({"response", "source_id"}, lambda record, sources, model: (ragtruth_case(record, sources), ())),
     "records": (
         {"question", "passages"},
-        lambda record, sources, model: (imported_case(AuditRecord.from_dict(record)), ()),
+        lambda record, sources, model: (imported_case(AuditRecord.from_dict(record).checked()), ()),
     ),
 }

@@ -141,13 +141,11 @@ def _not_found(case_id: str) -> CaseNotFound:
     return CaseNotFound(f"There is no case {case_id!r} in the library. The Cases page lists all cases.")
 
 
-def check_open(connection: sqlite3.Connection, case_id: str) -> None:
-    """Raise `CaseFrozen` for a case that was signed off."""
+def check_open(connection: sqlite3.Connection, case_id: str, instead: str = "Make a new version to change it.") -> None:
+    """Raise `CaseFrozen` for a case that was signed off; `instead` says what to do."""
     row = connection.execute("SELECT status, reviewer, deleted FROM cases WHERE id = ?", (case_id,)).fetchone()
     if row is not None and row["status"] == "signed off" and row["deleted"] is None:
-        raise CaseFrozen(
-            f"The case {case_id!r} was signed off by {row['reviewer']} and is frozen. Make a new version to change it."
-        )
+        raise CaseFrozen(f"The case {case_id!r} was signed off by {row['reviewer']} and is frozen. {instead}")
 
 
 def forget(connection: sqlite3.Connection, case_id: str) -> None:
@@ -276,7 +274,10 @@ class CaseStore:
         return self.update(case_id, lambda case: msgspec.structs.replace(case, tags=clean))
 
     def put(self, case: Case, history: Sequence[Mark], *, replace: bool = False) -> None:
-        """Write a case with its whole history, as an import does; raise `CaseError` where another one has its id."""
+        """Write a case with its whole history, as an import does; raise `CaseError` where another one has its id.
+
+        `replace` puts it in place of the other, unless that was signed off: `CaseFrozen`.
+        """
         with self.writing() as connection:
             known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case.id,)).fetchone()
             if known and (read(connection, case.id), marks_of(connection, case.id)) == (case, tuple(history)):
@@ -285,6 +286,7 @@ class CaseStore:
                 raise CaseError(
                     f"The library has a different case {case.id!r}. Import this as a copy, or replace the other."
                 )
+            check_open(connection, case.id, "Import this one as a copy (--copy).")
             forget(connection, case.id)
             write(connection, case, now())
             for mark in history:

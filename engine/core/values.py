@@ -42,7 +42,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             if isinstance(data, RecordError):
                 raise data
             try:
-                found.append(cls.from_dict(_identified(number, data)))
+                found.append(cls.from_dict(identified(number, data)))
             except RecordError as error:
                 raise RecordError(f"Line {number}: {error}") from error
         return found
@@ -461,10 +461,11 @@ def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
 def read_jsonl(lines: Iterable[str]) -> Iterator[Json | RecordError]:
     """The objects of a JSONL text in order, each with an `id` (see `identity`); a bad line as the error that it is."""
     for number, data in numbered_jsonl(lines):
-        yield data if isinstance(data, RecordError) else _identified(number, data)
+        yield data if isinstance(data, RecordError) else identified(number, data)
 
 
-def _identified(number: int, data: Json) -> Json:
+def identified(number: int, data: Json) -> Json:
+    """The record with its `id` (see `identity`) and without `_id`."""
     return {name: value for name, value in data.items() if name != "_id"} | {"id": identity(data, number)}
 
 

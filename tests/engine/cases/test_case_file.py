@@ -17,7 +17,7 @@ from engine.cases.places import places
 from engine.cases.review import MarkDraft, append
 from engine.cases.store import CaseStore
 from engine.core.canonical import content_hash
-from engine.core.errors import CaseError, CaseFileError
+from engine.core.errors import CaseError, CaseFileError, CaseFrozen
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import TEXT, cases, full_case
 
@@ -182,6 +182,17 @@ def test_a_case_of_the_same_id_is_kept_unless_told_otherwise(tmp_path):
         store.put(full_case(title="Another"), ())
     store.put(full_case(title="Another"), (), replace=True)
     assert store.load_whole("0123456789ab") == (full_case(title="Another"), ())
+
+
+def test_a_signed_off_case_is_not_replaced_by_an_import(tmp_path):
+    store = CaseStore(tmp_path / "cases.sqlite")
+    store.put(full_case(), ())
+    store.add_mark("0123456789ab", MarkDraft(kind="status", author="Ada", value="signed off"))
+    signed = store.load_whole("0123456789ab")
+    store.put(*signed, replace=True)
+    with pytest.raises(CaseFrozen, match=r"signed off by Ada and is frozen\. Import this one as a copy \(--copy\)"):
+        store.put(full_case(title="Another"), (), replace=True)
+    assert store.load_whole("0123456789ab") == signed
 
 
 def test_the_command_line_exports_imports_and_refuses(tmp_path):

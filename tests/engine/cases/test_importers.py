@@ -125,6 +125,7 @@ def test_own_records_with_either_citation_style():
         (lines({**GARAGE, "evidence_relevant": ["YES"]}), {}, "one tag for each of the 2"),
         (lines({"question": "Q?", "docs": "none"}), {}, "docs"),
         (lines({"other": 1}), {}, "no known layout"),
+        (lines({"question": "Q?", "passages": ["One."], "response": "A."}), {}, "has no answer"),
         (b"{", {}, "not JSON"),
         (b"[3]", {}, "not a JSON object"),
         ('{"question": "Où ?"}'.encode("latin-1"), {}, "not UTF-8"),
@@ -157,3 +158,33 @@ def test_layouts_are_told_by_their_fields():
     assert [detect(r) for r in (ALCE["data"][0], GARAGE, RESPONSE)] == ["alce", "garage", "ragtruth"]
     with pytest.raises(RecordError):
         detect({})
+
+
+OWN = {"question": "Q?", "passages": ["One."], "answer": "A."}
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        ({**OWN, "id": 7}, ["7"]),
+        ([{**OWN, "id": 7}, {**OWN, "id": None}, {**OWN, "_id": "x"}], ["7", "2", "x"]),
+        ({"data": [{**ALCE["data"][0], "sample_id": "s9"}]}, ["s9"]),
+    ],
+)
+def test_a_record_has_the_same_id_in_a_list_as_in_lines(given, ids):
+    every = given if isinstance(given, list) else given.get("data", [given])
+    for data in (json.dumps(given).encode(), lines(*every, *every)):
+        found = [(identity, case[0].title) for identity, case in read_cases(data)][: len(ids)]
+        assert found == [(name, name) for name in ids]
+
+
+def test_a_label_is_held_against_its_own_text():
+    """The emoji is one character, and two in UTF-16, as a browser counts: 14 to 27 instead of 13 to 26."""
+    label = RESPONSE["labels"][0]
+    shifted = {**RESPONSE, "response": "\U0001f525 Wash, then roast for 9 h."}
+    for start in (13, 14):
+        labels = [{**label, "start": start, "end": start + 13}]
+        ((begin, end, _),) = labels_of(one(lines({**shifted, "labels": labels}), sources=lines(SOURCE)))
+        assert (begin, end) == (13, 26)
+    ((_, wrong),) = read_cases(lines({**shifted, "labels": [label]}), sources=lines(SOURCE))
+    assert isinstance(wrong, RecordError) and "'roast for 9 h' is not at its text" in str(wrong)
