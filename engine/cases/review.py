@@ -74,6 +74,7 @@ CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
 
 "partly stands" excepts the sentences that are not borne out and still in the text.
 """
+WITHDRAWABLE: tuple[Kind, ...] = ("note", "relevance", "override")
 SENTENCE = "sentence:"  # the place of a sentence, by its number from 1
 LONGEST = 20_000  # characters of a note or a reason
 
@@ -194,6 +195,12 @@ def sign_off(author: str, conclusion: Conclusion, reason: str, machine: str = ""
 def append(case: Case, history: Sequence[Mark], draft: MarkDraft, time: str, key: bytes | None = None) -> Mark:
     """The next entry of a case's history; raise `InputError` for a draft that says nothing or not enough."""
     check_draft(draft, len(case.passages), history)
+    if draft.kind == "withdrawal":  # asked of new entries only: an old history stays readable
+        entry = next(mark for mark in history if draft.target == f"entry:{mark.number}")
+        if entry.kind not in WITHDRAWABLE:
+            raise InputError(
+                f"Entry {entry.number} is a {entry.kind}, which stays. You can withdraw notes, labels and overrides."
+            )
     mark = Mark(
         **draft.to_dict(),
         case=case.id,
@@ -216,6 +223,9 @@ def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> Non
     """Raise `InputError` where a draft lacks what its kind needs."""
     if not draft.author.strip():
         raise InputError("The reviewer's name is missing. Enter one so that others know who made this mark.")
+    texts = (draft.author, draft.value, draft.target, draft.reason, draft.machine)
+    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+        raise InputError("The text is not valid UTF-8. Set the terminal to UTF-8 and write it again.")
     if max(len(draft.value), len(draft.reason), len(draft.machine)) > LONGEST:
         raise InputError(f"The text is longer than {LONGEST:,} characters. Shorten it, or split it into several notes.")
     if draft.kind == "note" and not draft.value.strip():

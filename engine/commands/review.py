@@ -51,9 +51,8 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
         emit({"case": store.new_version(case, author).id, "parent": case})
         return
     loaded = store.load(case)
-    for draft in [_placed(loaded, draft) for draft in _drafts(author, **said)]:
-        store.add_mark(case, draft, seen)
-        seen = None
+    if drafts := [_placed(loaded, draft) for draft in _drafts(author, **said)]:
+        store.add_marks(case, drafts, seen)
     history = store.history(case)
     chain = check_chain(history, case, signing_key())
     shown = {"case": case, "review": review_of(history).to_dict(), "history": [mark.to_dict() for mark in history]}

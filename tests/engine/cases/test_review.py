@@ -104,12 +104,23 @@ def test_a_key_file_signs_and_a_bad_one_is_refused(store, tmp_path, monkeypatch)
         MarkDraft(kind="relevance", author="Ada", value="relevant", target="passage:3"),
         MarkDraft(kind="relevance", author="Ada", value="perhaps", target="passage:1"),
         MarkDraft(kind="withdrawal", author="Ada", target="entry:1"),
+        MarkDraft(kind="note", author="Ada", value=b"caf\xe9".decode("utf-8", "surrogateescape")),
     ],
 )
 def test_a_mark_that_says_nothing_is_refused_and_leaves_no_entry(store, draft):
     with pytest.raises(InputError):
         store.add_mark("one", draft)
     assert store.history("one") == ()
+
+
+@pytest.mark.parametrize("kind", ["status", "withdrawal"])
+def test_what_a_withdrawal_would_not_change_is_not_withdrawn(store, kind):
+    store.add_mark("one", NOTE)
+    value, target = ("in review", "case") if kind == "status" else ("", "entry:1")
+    store.add_mark("one", MarkDraft(kind=kind, author="Ada", value=value, target=target))
+    with pytest.raises(InputError, match=f"Entry 2 is a {kind}, which stays"):
+        store.add_mark("one", MarkDraft(kind="withdrawal", author="Ada", target="entry:2"))
+    assert len(store.history("one")) == 2
 
 
 def test_a_decision_on_an_edit_needs_no_reason_and_none_is_written_for_it(store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -124,6 +125,20 @@ def test_audit_refuses_a_verifier_that_is_none(tmp_path):
     for more in ((), ("--json",)):
         result = run("audit", "-", "--verifier", str(tmp_path / "absent"), *more, stdin=record)
         assert (result.exit_code, result.stdout) == (2, "") and "absent" in result.stderr
+
+
+def test_a_review_with_several_options_is_written_as_a_whole_or_not_at_all():
+    record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
+    case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
+    refused = run("review", case, "--note", "Seen.", "--withdraw", "99")
+    assert refused.exit_code == 2 and "entry:99" in refused.stderr
+    assert lines(run("review", case))[0]["history"] == []
+    strange = run("review", case, "--note", os.fsdecode(b"caf\xe9"))
+    assert strange.exit_code == 2 and "not valid UTF-8" in strange.stderr
+    (found,) = lines(run("review", case, "--note", "Seen.", "--relevant", "1", "--status", "in review"))
+    assert [mark["kind"] for mark in found["history"]] == ["note", "relevance", "status"]
+    late = run("review", case, "--note", "Late.", "--status", "signed off", "--seen", found["history"][0]["hash"])
+    assert late.exit_code == 2 and len(lines(run("review", case))[0]["history"]) == 3
 
 
 def test_review_refuses_a_place_that_the_case_does_not_have_and_a_verdict_that_is_none():
