@@ -105,6 +105,8 @@ def calibrated(
     _file(name)  # a bad name is told now
     labels = np.array([CLASSES.index(pair.verdict) for pair in pairs])
     _require_enough(labels)
+    if len({pair.claim for pair in pairs}) < 2:
+        raise InputError("All labelled pairs have the same claim. Label pairs of at least two claims.")
     looks = [rows for rows, _ in base.by_window([(pair.claim, pair.evidence) for pair in pairs], watch)]
     folds = folds_of([pair.claim for pair in pairs])
     scores, called_after = np.zeros((len(pairs), 3), np.float32), np.zeros(len(pairs), np.int64)

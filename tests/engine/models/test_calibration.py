@@ -83,6 +83,9 @@ def test_too_few_labels_or_one_class_alone_are_refused_with_the_counts():
         calibrated(alike, verifier, "a")
     with pytest.raises(InputError, match="not a name"):
         calibrated(pairs * 2, verifier, "../a")
+    one_claim = [msgspec.structs.replace(pair, claim="0") for pair in pairs * 2]
+    with pytest.raises(InputError, match="at least two claims"):
+        calibrated(one_claim, verifier, "a")
 
 
 def test_a_kept_calibration_is_a_verifier_by_name():
