@@ -120,10 +120,10 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     neutral = Config(study="", data="")  # these may be changed before a run goes on
     changes: dict[str, Any] = {name: getattr(neutral, name) for name in NO_RESULT_HANGS_ON}
     same = msgspec.structs.replace(planned.config, **changes)
-    config = sha256(msgspec.json.encode(same).decode())
+    config, before = (sha256(msgspec.json.encode(same, order=order).decode()) for order in ("deterministic", None))
     if path.exists():
         known = decoded(path.read_bytes(), RunManifest)
-        if known.config != config:
+        if known.config not in (config, before):  # earlier versions hashed settings in the order of the file
             raise InputError(f"{folder} contains a run with another config. Resume it with its own config.toml.")
         if known.data != planned.data:
             raise InputError(f"The examples differ from those {folder} was started with. Start again in a new folder.")

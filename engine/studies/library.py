@@ -5,6 +5,7 @@ A unit's case goes into the library when somebody opens it. A run that was shipp
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tarfile
 from collections import Counter
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
-from engine.core.errors import InputError
+from engine.core.errors import CaseNotFound, InputError
 from engine.core.files import ASSETS, home, package_versions
 from engine.core.text import about
 from engine.core.values import Value
@@ -166,18 +167,24 @@ def state_of(folder: Path) -> tuple[int, int]:
 
 
 def take_in(cases: CaseStore, folder: Path, name: str) -> str:
-    """Put a unit's case into the library, unless it is there, under its name and the run's; return its id there."""
+    """Put a unit's case into the library, unless it is there, under its name and the run's; return its id there.
+
+    One in the bin is brought back.
+    """
     case_id = f"{name}-{folder.name}"
-    if not cases.has(case_id):
-        try:
-            file = f"{Path(name).name}.json"
-            if (folder / CASES).exists():
-                with tarfile.open(folder / CASES) as archive:
-                    data = archive.extractfile(file).read()  # type: ignore[union-attr]  # every member is a file
-            else:
-                data = (folder / "cases" / file).read_bytes()
-            found = read_case_file(data)
-        except (OSError, KeyError) as error:
-            raise InputError(f"The case {name} is not in {folder}. Run the unit again.") from error
-        cases.put(replace(found.case, id=case_id), found.history)
+    with contextlib.suppress(CaseNotFound):
+        return cases.load(case_id).id
+    if cases.has(case_id):
+        return cases.restore(case_id).id
+    try:
+        file = f"{Path(name).name}.json"
+        if (folder / CASES).exists():
+            with tarfile.open(folder / CASES) as archive:
+                data = archive.extractfile(file).read()  # type: ignore[union-attr]  # every member is a file
+        else:
+            data = (folder / "cases" / file).read_bytes()
+        found = read_case_file(data)
+    except (OSError, KeyError) as error:
+        raise InputError(f"The case {name} is not in {folder}. Run the unit again.") from error
+    cases.put(replace(found.case, id=case_id), found.history)
     return case_id

@@ -58,6 +58,9 @@ def plan(config: Config) -> Plan:
         if not missing:
             usable.append(example)
     chosen = evenly(usable, config.n)
+    if not chosen and config.where and not left_out:
+        asked = ", ".join(f"{field} = {value}" for field, value in config.where.items())
+        raise InputError(f"No example of {config.data} has {asked}. Correct [where], or leave it out.")
     if not chosen:
         wanted = ", ".join(left_out or study.needs)
         raise InputError(f"{study.name} cannot use any example of {config.data}: they lack {wanted}.")

@@ -82,20 +82,22 @@ class Performer:
         """Run a unit. An error of the unit's own is its row; one that is not stops it."""
         before = self.tools.budget.mine
         try:
-            found: Found | Failure = self.study.run(self.tools, unit, example, watch)
+            done = self._done(unit, self.study.run(self.tools, unit, example, watch))
         except STOPS as error:
             return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
         except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
             known = isinstance(error, GroundworkError)
             kind = OUT_OF_MEMORY if is_out_of_memory(error) else type(error).__name__
-            found = Failure(type=kind, message=str(error) if known else f"Unexpected: {error}")
-        served = self.tools.budget.mine - before
-        if isinstance(found, Failure):
-            return Done(row=Row(unit=unit, state="failed", failure=found, served=served))
+            failure = Failure(type=kind, message=str(error) if known else f"Unexpected: {error}")
+            done = Done(row=Row(unit=unit, state="failed", failure=failure))
+        return replace(done, row=replace(done.row, served=self.tools.budget.mine - before))
+
+    def _done(self, unit: Unit, found: Found) -> Done:
+        """A unit with its row and case file; raises what `write_case_file` does, such as for a score that is NaN."""
         name = f"{self.study.name}-{unit.key}"
         case = replace(found.case, id=name, tags=(*found.case.tags, self.study.name)) if found.case else None
         kept = {field: getattr(found, field) for field in ("values", "missing", "cost", "unparsed")}
-        row = Row(unit=unit, state="done", case=name if case else "", served=served, **kept)
+        row = Row(unit=unit, state="done", case=name if case else "", **kept)
         return Done(row=row, case=write_case_file(case).decode() if case else "")
 
 

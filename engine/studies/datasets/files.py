@@ -95,14 +95,14 @@ def _list(path: Path) -> list[Any]:
 
 
 def _table(path: Path) -> Iterator[Record]:
-    """The rows by the names of the first line; a table whose first line has no question has numbered columns."""
+    """The rows by the names of the first line; a table without a question there has numbered columns."""
     csv.field_size_limit(LONGEST_CELL)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, delimiter="\t" if path.suffix.casefold() == ".tsv" else ",")
             first = next(rows, [])
             names = [name.strip() for name in first]
-            if not any("question" in name.casefold() or name.casefold() == "query-id" for name in names):
+            if not {name.casefold() for name in names} & {"question", "query-id"}:
                 names = [str(number) for number in range(len(first))]
                 yield dict(zip(names, first, strict=True))
             for row in rows:

@@ -236,6 +236,14 @@ def test_mmlus_own_tables_have_no_head_and_name_the_subject(tmp_path):
     assert (second.id, second.correct) == ("college physics-2", 0)
 
 
+def test_a_first_question_with_the_word_question_is_not_a_head(tmp_path):
+    with (tmp_path / "virology_test.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [["Which question is open?", "1", "2", "3", "4", "B"], ["x?", "1", "2", "3", "4", "A"]]
+        )
+    assert [(found.question, found.correct) for found in load(tmp_path)] == [("Which question is open?", 1), ("x?", 0)]
+
+
 def test_a_letter_is_the_option_that_stands_under_it_though_another_reads_like_it(tmp_path):
     groups = ["O", "A", "B", "AB"]
     with (tmp_path / "virology_test.csv").open("w", newline="") as file:

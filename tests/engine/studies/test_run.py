@@ -1,3 +1,4 @@
+import dataclasses
 import multiprocessing
 import random
 import signal
@@ -8,14 +9,19 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from engine.cases.case_file import write_case_file
+from engine.cases.store import CaseStore
 from engine.core.errors import BudgetSpent, Cancelled, InputError
+from engine.core.progress import Watch
+from engine.core.values import Answer, Case, Hit, Passage, Stamp
 from engine.studies.config import parse_config
 from engine.studies.evaluate import evaluate, opened
-from engine.studies.library import ahead, evaluations
+from engine.studies.example import Example
+from engine.studies.library import ahead, evaluations, take_in
 from engine.studies.plan import plan
-from engine.studies.pools import Done, Lost, Processes, Stopped, at_once
+from engine.studies.pools import Done, Lost, Performer, Processes, Stopped, at_once
 from engine.studies.run import Control, Journal, Run
-from engine.studies.values import Failure, Row
+from engine.studies.values import Failure, Found, Row, Unit
 
 
 def timeless(rows):
@@ -246,3 +252,47 @@ def test_units_that_write_go_by_the_batch_and_those_that_do_not_one_by_one():
     assert [at_once(config, writes) for writes in (True, False)] == [8, 1]
     assert at_once(replace(config, model="auto"), writes=True) == 1
     assert at_once(replace(config, model="openai:some"), writes=False) == 4
+
+
+def test_settings_in_another_order_are_the_same_config(sample_home, retrieval, tmp_path):
+    first, second = "[settings.occlusion]\nmax_sources = 9\n", "[settings.decoding]\nmax_new_tokens = 5\n"
+    evaluate(f"{retrieval(1)}\n{first}\n{second}", tmp_path / "run")
+    evaluate(f"{retrieval(1)}\n{second}\n{first}", tmp_path / "run", resume=True)
+
+
+def test_a_where_that_fits_no_example_is_told(retrieval):
+    with pytest.raises(InputError, match=r"No example of .* has kind = none\. Correct \[where\]"):
+        plan(parse_config(f"{retrieval(1)}\n[where]\nkind = 'none'\n"))
+
+
+PASSAGE = Passage(id="p", document="d", title="", ordinal=0, start=0, end=4, text="Ice.")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"hits": (Hit(passage=PASSAGE, score=float("nan")),)}, "RecordError"),
+        ({"question": "caf\udce9"}, "UnicodeEncodeError"),
+    ],
+)
+def test_a_unit_whose_case_cannot_be_written_has_failed(retrieval, change, kind):
+    def ran(tools, unit, example, watch):
+        case = Case(id="", question="Q?", passages=(), answer=Answer(text="A."), stamp=Stamp(model="m"))
+        return Found(values={}, case=msgspec.structs.replace(case, **change))
+
+    performer = Performer(parse_config(retrieval(1)))
+    performer.study = dataclasses.replace(performer.study, run=ran)
+    unit = Unit(example="a", method="top-5", seed=1)
+    done = performer.perform(unit, Example(id="a", question="Q?"), Watch())
+    assert isinstance(done, Done) and (done.row.state, done.row.failure.type, done.case) == ("failed", kind, "")
+
+
+def test_a_units_case_comes_back_from_the_bin(sample_home, tmp_path):
+    folder, store = tmp_path / "run", CaseStore(tmp_path / "cases.sqlite")
+    case = Case(id="unit", question="Q?", passages=(), answer=Answer(text="A."), stamp=Stamp(model="m"))
+    (folder / "cases").mkdir(parents=True)
+    (folder / "cases" / "unit.json").write_bytes(write_case_file(case))
+    name = take_in(store, folder, "unit")
+    store.set_tags(name, ["kept"])
+    store.delete(name)
+    assert take_in(store, folder, "unit") == name and store.load(name).tags == ("kept",)
