@@ -43,7 +43,8 @@ COLUMNS = ", ".join(CaseRow.__struct_fields__).replace("answer", f"substr(answer
 class Query(Value, frozen=True):
     """A search: every word of `text` occurs somewhere in question, answer, corpus, model, tags, title or id.
 
-    `since` and `until` are days or times (ISO 8601) of the last change; a day in `until` counts whole.
+    `since` and `until` are days or times (ISO 8601, in UTC without an offset) of the last change; a day in `until`
+    counts whole.
     """
 
     text: str = ""
@@ -75,9 +76,12 @@ def _is_time(text: str) -> bool:
 
     >>> [_is_time(text) for text in ("2026-11-20", "2026-11-20T08:00", "2026-11-20 08:00", "2026-13-45")]
     [True, True, False, False]
+    >>> _is_time("2026-11-20T08:00+02:00")
+    False
     """
     try:
-        return datetime.fromisoformat(text).isoformat().startswith(text[:11])
+        time = datetime.fromisoformat(text)
+        return time.tzinfo is None and time.isoformat().startswith(text[:11])
     except ValueError:
         return False
 
@@ -86,7 +90,7 @@ def where(query: Query) -> tuple[str, dict[str, str]]:
     """The condition of a query and its parameters; raise `InputError` for a day that is none."""
     for day in (query.since, query.until):
         if day is not None and not _is_time(day):
-            raise InputError(f"{day!r} is not a day. Write YYYY-MM-DD.")
+            raise InputError(f"{day!r} is not a day. Write YYYY-MM-DD, or YYYY-MM-DDTHH:MM in UTC without an offset.")
     words = {f"word{n}": word.casefold() for n, word in enumerate(query.text.split()[:MOST_WORDS])}
     values = {name: value for name in FILTERS if (value := getattr(query, name)) is not None}
     terms = [f"deleted IS {'NOT ' if query.deleted else ''}NULL", *(f"instr(haystack, :{name}) > 0" for name in words)]

@@ -16,7 +16,7 @@ from engine.cases.query import SORTS, Query
 from engine.cases.review import STATUSES, Mark, signing_key
 from engine.cases.store import new_case_id
 from engine.commands.shared import Record, each, emit, workbench
-from engine.core.errors import StorageError
+from engine.core.errors import InputError, StorageError
 from engine.core.values import Case
 from engine.report import html_report, markdown_report
 
@@ -92,8 +92,10 @@ def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> No
     ids = list(cases)
     if matching is not None or everything:
         ids += [row.id for row in store.rows(Query(text=matching or "", limit=1_000_000))]
-    if not ids:
+    if not ids and matching is None and not everything:
         raise click.UsageError("Give a case, or use --matching SEARCH or --all.")
+    if not ids:
+        raise InputError("Nothing was found. List the cases of the library with `cases`.")
 
     def write(case_id: str, case: str) -> list[Record]:
         _write_file(Path("-"), write_case_file(*store.load_whole(case_id)))

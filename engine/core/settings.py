@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -294,9 +295,13 @@ class Settings(Value, frozen=True):
 def _checked(data: Json, strict: bool) -> Settings:
     """The settings of plain data; raise `InputError` for a value of the wrong kind or out of its range."""
     try:
-        return converted(data, Settings, strict=strict)
+        found = converted(data, Settings, strict=strict)
     except msgspec.ValidationError as error:
         raise InputError(f"A setting has the wrong type or is out of range: {error}.") from error
+    for path, value in ((f"{s}.{f}", v) for s, fields in found.to_dict().items() for f, v in fields.items()):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{path} is {value}. Write a finite number.")
+    return found
 
 
 Kind = Literal["switch", "choice", "whole", "number", "list", "text"]

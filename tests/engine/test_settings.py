@@ -258,6 +258,11 @@ def test_the_check_of_facts_reads_its_own(tmp_path: Path, read: set[tuple[str, s
     assert_read(read, PARTS)
 
 
+def test_a_setting_is_a_finite_number() -> None:
+    with pytest.raises(InputError, match=r"decoding\.temperature is inf"):
+        Settings().apply(["decoding.temperature=inf"])
+
+
 def test_every_setting_says_what_it_is() -> None:
     for setting in all_settings():
         assert setting.label and setting.label[0].isupper(), setting.path

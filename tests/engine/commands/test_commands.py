@@ -127,6 +127,16 @@ def test_audit_refuses_a_verifier_that_is_none(tmp_path):
         assert (result.exit_code, result.stdout) == (2, "") and "absent" in result.stderr
 
 
+def test_a_search_of_the_library_that_finds_nothing_says_so():
+    assert "Give a case" in run("export").stderr
+    for asked in (("--matching", "nothing"), ("--all",)):
+        found = run("export", *asked)
+        assert found.exit_code == 2 and "Nothing was found" in found.stderr
+    assert run("cases", "--since", "2026-11-27T13:00").exit_code == 0
+    offset = run("cases", "--since", "2026-11-27T13:00+02:00")
+    assert offset.exit_code == 2 and "UTC without an offset" in offset.stderr
+
+
 def test_a_review_with_several_options_is_written_as_a_whole_or_not_at_all():
     record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
     case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
