@@ -233,6 +233,8 @@ def well_formed(text: str) -> str:
     >>> well_formed("Mu\\u0308ller \\ud83d")
     'Müller �'
     """
+    if text.isascii():
+        return text
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return unicodedata.normalize("NFC", whole)
 
