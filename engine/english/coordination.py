@@ -290,7 +290,7 @@ def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserte
     return (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
 
 
-def _conditions(verb: Token) -> list[Token]:
+def conditions(verb: Token) -> list[Token]:
     """The phrases in front of a verb that say when or according to whom it holds ("if asked"), with their commas."""
     before = [c for c in verb.lefts if c.dep_ in ("advcl", "prep") and _is_condition(c.doc[c.left_edge.i])]
     around = {i for c in before for i in marks_around(c)}
@@ -306,7 +306,7 @@ def _shared(first: Token, item: Token) -> set[int]:
     """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article and phrase."""
     own = {c.dep_ for c in item.children}
     verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
-    taken = _conditions(first) if verbal else []
+    taken = conditions(first) if verbal else []
     if verbal and not own & set(SUBJECTS):
         taken += [c for c in first.lefts if c.dep_ in SUBJECTS or (c.dep_ == "mark" and "mark" not in own)]
         if tag_of(item) not in FINITE and not own & set(AUXILIARIES):

@@ -17,7 +17,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.coordination import has_gap, split_coordination
+from engine.english.coordination import conditions, has_gap, split_coordination
 from engine.english.parser import finite, parse
 from engine.english.tree import (
     AUXILIARIES,
@@ -117,7 +117,8 @@ def _clause_openings(doc: Iterable[Token]) -> Iterator[Token]:
         behind = token.left_edge.i + (token.dep_ == "advcl")
         opened = any(c.dep_ in SUBJECTS and c.left_edge.i == behind for c in token.children) and finite_tags(token)
         joined = token.dep_ in ("conj", "advcl") and behind > 1 and token.doc[behind - 2].text == ","
-        if opened and joined and token.doc[behind - 1].lower_ in _PARTING:
+        shared = token.dep_ == "conj" and any(conditions(first_conjunct(token)))  # "If it rains, A stops, and B waits"
+        if opened and joined and token.doc[behind - 1].lower_ in _PARTING and not shared:
             yield token.doc[behind]
 
 

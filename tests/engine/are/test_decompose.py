@@ -694,3 +694,10 @@ def test_a_list_that_explains_a_plural_stays_together(sentence, facts):
 )
 def test_a_relative_clause_says_what_its_preposition_says(sentence, facts):
     assert split(sentence) == facts
+
+
+def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
+    found = decompose("When the valve opens, the air leaves, and a mixture enters the cylinder.")
+    assert [[fact.text for fact in clause.facts] for clause in found.clauses] == [
+        ["When the valve opens, the air leaves", "When the valve opens, a mixture enters the cylinder"]
+    ]
