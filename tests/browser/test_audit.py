@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from msgspec.structs import replace
 from playwright.sync_api import expect
 from pypdf import PdfReader
 
 from engine.cases.bundled import AUDITED, EXAMPLE, file_of
 from engine.cases.case_file import read_case_file
+from engine.cases.store import CaseStore
+from engine.corpus.samples import FIRST_CASE
 from engine.report import html_report
 
 SLOW = 300_000
@@ -100,6 +104,9 @@ def test_audit_an_answer_by_the_second_door(app, page, look):
 
 @pytest.mark.parametrize("page", [{"color_scheme": "dark", "viewport": {"width": 1920, "height": 1000}}], indirect=True)
 def test_check_what_was_answered_by_the_first_door(app, page, look):
+    cases = CaseStore(Path(app.home) / "cases.sqlite")
+    if cases.has(FIRST_CASE):  # a second try begins like the first
+        cases.save(replace(cases.load(FIRST_CASE), analyses=()))
     page.goto(app.url)
     settled(page)
     expect(page.get_by_text("Not checked yet.")).to_be_visible()
