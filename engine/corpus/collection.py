@@ -1,9 +1,9 @@
 """A named collection: documents, passages and vectors in one folder, with its embedder and its chunking.
 
 `ingest` is one transaction: it reads files, embeds what is new, writes a new generation and makes it current. The same
-file again changes nothing and embeds nothing. A changed file replaces its passages; rows and records that it no longer
-has go. A bad file is skipped with its reason and the batch goes on. After a cancelled or killed ingest the same files
-go on where it was.
+file again changes nothing and embeds nothing. A changed file replaces its passages; rows that it no longer has go,
+unless they have an id of their own. A bad file is skipped with its reason and the batch goes on. After a cancelled or
+killed ingest the same files go on where it was.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ NAMED = 100  # replaced documents that a report names
 class IngestReport(Value, frozen=True):
     """The result of one ingest. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason).
 
-    `removed` counts the earlier rows and records that the files no longer have.
+    `removed` counts the earlier rows that the files no longer have.
     `replacements` are the first `NAMED` of the replaced documents, each with the file that has its new text.
     `files` counts those that were read, 0 where the documents were given without files.
     """
@@ -187,7 +187,9 @@ def remove(name: str) -> None:
     collection = Collection(name, folder, None)
     with collection.writing():
         index.forget(collection.folder)
-        (collection.folder / store.MANIFEST).unlink(missing_ok=True)  # first: what is left of it then is no corpus
+        (collection.folder / store.MANIFEST).unlink(
+            missing_ok=True
+        )  # first, so that the rest is not taken for a corpus
         shutil.rmtree(collection.folder, ignore_errors=True)
 
 

@@ -66,9 +66,8 @@ def orders(text: str) -> list[Order]:
             if parts and len(rough_stems(event)) < _SHARED:  # "They met in May, shortly after"
                 event = f"{parts[-1]}, {event}"
             said = event, _BREAK.split(right)[0]
-            if not rough_stems(left) and not _PRONOUN.match(
-                right
-            ):  # "After the fair, it rained": it rained after the fair
+            # "After the fair, it rained": it rained after the fair
+            if not rough_stems(left) and not _PRONOUN.match(right):
                 said = (_BREAK.split(right)[1:] or [""])[0], said[1]
             if rough_stems(said[0]) and rough_stems(said[1]):
                 found.append(Order(*match.span(), first, said))

@@ -248,7 +248,7 @@ class Quartile(Value, frozen=True):
 class QuartileStudy(Value, frozen=True):
     """Gains by quartile from the lowest S3 up, Spearman's rho of S3 and gain (None where undefined), both readings.
 
-    Where a cut falls between equal values of S3 there are no quartiles, and the reading says so.
+    A cut between equal values of S3 gives no quartiles, and the reading says so.
     """
 
     quartiles: tuple[Quartile, ...]

@@ -256,8 +256,9 @@ def test_units_that_write_go_by_the_batch_and_those_that_do_not_one_by_one():
 
 def test_settings_in_another_order_are_the_same_config(sample_home, retrieval, tmp_path):
     first, second = "[settings.occlusion]\nmax_sources = 9\n", "[settings.decoding]\nmax_new_tokens = 5\n"
-    evaluate(f"{retrieval(1)}\n{first}\n{second}", tmp_path / "run")
-    evaluate(f"{retrieval(1)}\n{second}\n{first}", tmp_path / "run", resume=True)
+    begun = evaluate(f"{retrieval(1)}\n{first}\n{second}", tmp_path / "run")
+    resumed = evaluate(f"{retrieval(1)}\n{second}\n{first}", tmp_path / "run", resume=True)
+    assert resumed.rows == begun.rows
 
 
 def test_a_where_that_fits_no_example_is_told(retrieval):
