@@ -30,6 +30,7 @@ from engine.english.tree import (
     is_listed,
     is_negated,
     is_plural,
+    is_torn,
     marks_around,
     relative_word,
     shared_be,
@@ -58,7 +59,7 @@ _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
 def split_coordination(statement: Statement) -> Iterator[Statement]:
     """A statement for each part of the first coordination that can be split, each split further."""
     held = {token.i for token in statement.tokens}
-    enclosed = in_brackets(statement)
+    enclosed = in_brackets(statement.words)
     chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj" and word.i not in enclosed)
     chain = next((found for found in chains if len(found) > 1 and _can_split(found, statement.root)), None)
     if chain is None:
@@ -91,7 +92,9 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
         or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
         or _is_number(word)
+        or any(map(is_torn, chain))
         or _is_cut_in_two(word)
+        or _has_lost_part(word)
         or _is_collective(word)
         or _is_excepted(word, joints)
         or _are_pairs(word)
@@ -109,7 +112,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*SUBJECTS, *AUXILIARIES}}
     if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
         return False
-    if _shares_end(chain) or _shares_standard(chain):
+    if _shares_end(chain) or _shares_standard(chain) or _shares_number(chain):
         return False
     named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
     if named is not None and any(named.start <= token.i < named.end for token in others):
@@ -142,6 +145,12 @@ def _is_cut_in_two(word: Token) -> bool:
     before = word.left_edge.i - 2
     beside = [c for c in word.head.children if c.dep_ == word.dep_ and c.right_edge.i == before]
     return word.dep_ in (*SUBJECTS, "acomp", "nummod") and bool(beside) and word.doc[before + 1].text == ","
+
+
+def _has_lost_part(word: Token) -> bool:
+    """Has the verb above the word two objects, of which the second may be a part of a misread series?"""
+    verb = next((above for above in word.ancestors if above.pos_ in ("VERB", "AUX")), word)
+    return sum(c.dep_ == "dobj" for c in verb.rights) > 1
 
 
 def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
@@ -238,6 +247,12 @@ def _shares_standard(chain: Sequence[Token]) -> bool:
     return graded and bool(standards) and standards[0].i > chain[-1].i
 
 
+def _shares_number(chain: Sequence[Token]) -> bool:
+    """Does the number before the first part count all of them: "200 passengers and crew"?"""
+    counted = any(c.dep_ == "nummod" for c in chain[0].lefts)
+    return counted and not any({c.dep_ for c in part.children} & _DETERMINING for part in chain[1:])
+
+
 def _is_marked(token: Token) -> bool:
     """Is there a mark or conjunction before the part?"""
     at = token.left_edge.i - 1
@@ -307,8 +322,10 @@ def _shared(first: Token, item: Token) -> set[int]:
     own = {c.dep_ for c in item.children}
     verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
     taken = conditions(first) if verbal else []
+    if verbal and "mark" not in own:
+        taken += [c for c in first.lefts if c.dep_ == "mark"]
     if verbal and not own & set(SUBJECTS):
-        taken += [c for c in first.lefts if c.dep_ in SUBJECTS or (c.dep_ == "mark" and "mark" not in own)]
+        taken += [c for c in first.lefts if c.dep_ in SUBJECTS]
         if tag_of(item) not in FINITE and not own & set(AUXILIARIES):
             taken += [c for c in first.lefts if c.dep_ in AUXILIARIES]
     elif item.pos_ == "NOUN" and first.pos_ == "NOUN":

@@ -27,6 +27,7 @@ _CONFIG = "*/config.cfg"  # in the folder of the data
 _REMEMBERED = 1024  # parses; an answer is split again whenever it is shown
 _LONGEST = 20_000  # characters of a sentence that is parsed
 _PAST = ("VBN", "VBD")  # the parser takes one for the other in a series
+_PREFIXED = re.compile(r"\b(?:co|re)-[a-z]+", re.IGNORECASE)
 _HALF = re.compile("[\ud800-\udfff]")
 _lock = threading.Lock()
 
@@ -82,6 +83,10 @@ def parse(sentence: str) -> Doc | None:
         if language is None or len(sentence) > _LONGEST or _HALF.search(sentence):
             return None
         doc = language.make_doc(sentence)
+        with doc.retokenize() as joined:  # else "produced" of "co-produced" is a verb of its own
+            for found in _PREFIXED.finditer(sentence):
+                if (span := doc.char_span(*found.span())) is not None:
+                    joined.merge(span)
         for token in doc:
             token.is_sent_start = token.i == 0
         return _with_series(language(doc))

@@ -17,6 +17,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
+from engine.english.brackets import CONTENT, NUMBERED, PART, aside, is_of_another, without_brackets
 from engine.english.coordination import conditions, has_gap, split_coordination
 from engine.english.parser import finite, parse
 from engine.english.tree import (
@@ -44,6 +45,7 @@ from engine.english.tree import (
     is_listed,
     is_negated,
     is_plural,
+    is_torn,
     is_unreal,
     marks_around,
     relative_word,
@@ -70,13 +72,6 @@ _NARROWING = word_set("only mostly mainly especially partially partly largely ne
 _LEADING = word_set("following including regarding concerning starting beginning depending based compared given")
 _PARTING = word_set("and but while whereas")
 _COMPLETING = word_set("on for with from as under through to of into about over against")
-_CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
-_BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
-_NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
-_NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
-_KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
-_NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
-_PART = re.compile(r"[^;\s][^;]*")  # between semicolons
 _TELLING = re.compile(  # verbs with a clause without "that" as their object
     r"(?:say|said|tell|told|think|thought|believe|know|knew|known|claim|report|show|hope|feel|felt|see|saw|hear|heard|"
     r"mean|meant|note|argue|add|announce|agree|state|confirm|conclude|explain|deny|denie|fear|expect|ensure|estimate|"
@@ -105,7 +100,7 @@ def clause_starts(sentence: str) -> list[int]:
     """
     main, origin, _ = without_brackets(sentence)
     found: list[int] = []
-    for part in _PART.finditer(main):
+    for part in PART.finditer(main):
         found += [origin[part.start()]] if part.start() else []
         found += [origin[part.start() + token.idx] for token in _clause_openings(parse(part.group().rstrip()) or ())]
     return found
@@ -144,7 +139,9 @@ def _cut(token: Token) -> str:
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
         doing = token.tag_ == "VBG" and (comma or identified(head) != head) and finite_tags(token.sent.root)
         return "participle" if past or doing else ""
-    if token.dep_ == "appos" and comma and not is_instruction(token.sent.root):  # "add salt, water": a list
+    if (
+        token.dep_ == "appos" and comma and not is_torn(token) and not is_instruction(token.sent.root)
+    ):  # "add salt, water": a list
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
         apart = not (measures or is_listed(token) or _is_misread(token))
@@ -161,6 +158,15 @@ def _cut(token: Token) -> str:
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
         return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
     return ""
+
+
+def _told_of(participle: Token) -> Token:
+    """The noun that a participle describes; behind a comma the subject: "Home is a song by Ann, released in"."""
+    noun = first_conjunct(participle.head)
+    if participle.doc[participle.left_edge.i - 1].text == ",":
+        while noun.dep_ == "pobj" and noun.head.head.pos_ in (*NAMING, "NUM"):
+            noun = first_conjunct(noun.head.head)
+    return identified(participle.head) if identified(noun) == noun else identified(noun)
 
 
 def _is_vague(participle: Token) -> bool:
@@ -181,7 +187,14 @@ def _is_restrictive(noun: Token) -> bool:
     """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
     bounded = noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
     number = noun.lower_ == "one" and noun.dep_ == "pobj"  # "a number greater than one that"
-    return noun.dep_ in SUBJECTS or bounded or number or (is_indefinite(noun) and any(map(is_unreal, noun.ancestors)))
+    bare = noun.dep_ in ("attr", "pobj") and [c.lower_ for c in noun.lefts] == ["the"] and noun.pos_ == "NOUN"
+    return (
+        noun.dep_ in SUBJECTS
+        or bounded
+        or number
+        or bare
+        or (is_indefinite(noun) and any(map(is_unreal, noun.ancestors)))
+    )
 
 
 def _is_on_event(verb: Token) -> bool:
@@ -242,7 +255,7 @@ class Sentence:
         """The main statement, then the detached ones."""
         makers: dict[str, Callable[[Token], Statement]] = {
             "relative": self._relative,
-            "participle": lambda verb: self._predication(verb, identified(verb.head)),
+            "participle": lambda verb: self._predication(verb, _told_of(verb)),
             "apposition": lambda noun: self._predication(noun, noun.head),
             "clause": lambda verb: Statement(verb, self.below(verb)[1:]),
             "adverbial": lambda verb: self._predication(verb, subject_of(verb.head)),
@@ -264,7 +277,9 @@ class Sentence:
         assert noun is not None  # `_cut` found it
         named = [t for t in self.phrase(noun) if noun.i > root.i or t.i < root.left_edge.i]
         auxiliary = self._auxiliary(root, noun)
-        forms = {c.i: "had" for c in root.children if c.lower_ == "having"}  # "having left" says that it had left
+        forms = {
+            c.i: "had" for c in root.children if c.lower_ == "having" and c.dep_ == "aux"
+        }  # "having left" says that it had left
         forms = forms or _finite_forms(root, auxiliary)
         bare = root.dep_ == "appos" and all(c.dep_ == "compound" for c in root.lefts)
         placed = " in" if bare and root.ent_type_ == noun.ent_type_ == "GPE" else ""  # "Cork, Ireland"
@@ -277,7 +292,9 @@ class Sentence:
         while not (main.pos_ in ("VERB", "AUX") and finite_tags(main)) and main.head != main:
             main = main.head
         present = root.dep_ == "appos" or (finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
-        many = is_plural(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
+        many = (is_plural(noun) or _is_said_of_several(noun)) and (
+            root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root)
+        )
         return ("are" if present else "were") if many else "is" if present else "was"
 
     def _relative(self, verb: Token) -> Statement:
@@ -288,7 +305,7 @@ class Sentence:
         head = tuple(
             t for t in named if t.i < verb.left_edge.i and (t.i == noun.i or t.text != "," or noun != verb.head)
         )
-        while head and head[-1].is_punct:
+        while head and head[-1].is_punct and head[-1].text not in CLOSING:
             head = head[:-1]
         if pronoun.dep_ in (*SUBJECTS, "poss"):
             owned = Inserted("'" if is_plural(noun) and head and head[-1].text.endswith("s") else "'s")
@@ -305,6 +322,12 @@ class Sentence:
             return Statement(verb, (*rest[:at], led, *head, *rest[at:]))
         place = verb.head.head.lower_ if verb.head.dep_ == "pobj" and verb.head.head.lower_ in _RESTING else "in"
         return Statement(verb, (*rest, led or Inserted(place), *head))
+
+
+def _is_said_of_several(noun: Token) -> bool:
+    """Is it the subject of "are" or "were": a team that is called "the Sharks"."""
+    verbs = (noun.head, *(c for c in noun.head.lefts if c.dep_ in AUXILIARIES))
+    return noun.dep_ in SUBJECTS and any(v.lower_ in ("are", "were") and v.i > noun.i for v in verbs)
 
 
 def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:
@@ -395,7 +418,7 @@ def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
 
 def _parts(text: str) -> Iterator[tuple[int, str, Doc | None]]:
     """The parts between semicolons, and on both sides of a misread "and": offset, words, tree (None: no parser)."""
-    for found in _PART.finditer(text):
+    for found in PART.finditer(text):
         start, words = found.start(), found.group().rstrip()
         doc = parse(words)
         while doc is not None and (joint := _misread(doc)) is not None:
@@ -441,67 +464,20 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
         facts = list(islice((fact for one in good for fact in split_phrases(one)), _MOST))
         covered = {t.i for fact in facts for t in fact.tokens}
         covered |= {t.i for noun in sentence.antecedents.values() for t in noun if not isinstance(t, Inserted)}
-        lost |= any(token.i not in covered and token.pos_ in _CONTENT for token in doc)
+        lost |= any(token.i not in covered and token.pos_ in CONTENT for token in doc)
         for place, content, at in asides:
             before = [t for t in doc if t.idx + start < place <= start + len(words) + 1 and not t.is_punct]
-            if before and before[-1].pos_ in ("NOUN", "PROPN"):
-                facts.append(_aside(sentence, before[-1], content, at))
+            if before and before[-1].pos_ in ("NOUN", "PROPN") and not is_of_another(before[-1], content):
+                facts.append(aside(sentence.phrase, before[-1], content, at))
             else:
                 lost |= bool(before)
         result += [_written(fact, sentence, places) for fact in facts]
     return [*result, *([_unsplit(text)] if lost or not result else [])]
 
 
-def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, int]]]:
-    """The text without list number, double blanks and most brackets; source offsets; the brackets to state.
-
-    A bracket is (offset in the result, content, offset of the content in `text`).
-    """
-    numbered = _NUMBERED.match(text)
-    at = numbered.end() if numbered else 0
-    kept: list[int] = []
-    asides = []
-
-    def keep(start: int, end: int) -> None:
-        for i in range(start, end):
-            if not text[i].isspace() or (kept and not text[kept[-1]].isspace()):
-                kept.append(i)
-
-    for match in _BRACKET.finditer(text, at):
-        content = match.group(1).strip()
-        in_name = _NAME_BEFORE.search(text[: match.start()]) and _NAME_AFTER.match(text, match.end())
-        if in_name or _qualifies(content):
-            continue
-        keep(at, match.start())
-        if content and content[0].isalnum() and not set(content) & set(QUOTES):
-            asides.append((len(kept), content, match.start(1)))
-        at = match.end()
-        keep(match.start(), match.start() + 1)  # the words around it stay apart
-    keep(at, len(text))
-    return "".join(" " if text[i].isspace() else text[i] for i in kept), kept, asides
-
-
-def _qualifies(content: str) -> bool:
-    """Do brackets say under what condition, or how far, rather than what the noun before them is; so does a number."""
-    kinds = ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
-    opening = any(first.tag_ != "VBN" and first.pos_ in kinds for first in (parse(content) or ())[:1])
-    return opening or _KEPT.fullmatch(content) is not None
-
-
-def _aside(sentence: Sentence, noun: Token, content: str, at: int) -> Statement:
-    """The content of brackets as a sentence about the noun before them."""
-    while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
-        noun = noun.head.head
-    inside = parse(content)
-    told, many = inside and inside[0].tag_ == "VBN", noun.tag_ == "NNS"  # a title is one thing
-    link = ("were" if told else "are") if many else "was" if told else "is"
-    link += " from" if re.fullmatch(r"\d{4}", content) else ""
-    return Statement(noun, (*sentence.phrase(noun), Inserted(link), Inserted(content, at)))
-
-
 def _unsplit(text: str) -> tuple[str, list[Copied]]:
     """The clause in one piece, without quotes, final mark and double blanks."""
-    numbered = _NUMBERED.match(text)
+    numbered = NUMBERED.match(text)
     words = list(re.compile(r"[^\s\"“”«»]+").finditer(text, numbered.end() if numbered else 0))
     written, pieces = "", []
     for place, word in enumerate(words):
@@ -515,9 +491,8 @@ def _unsplit(text: str) -> tuple[str, list[Copied]]:
 
 def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:
     """The statement as text, spaced as in the source, with its copied tokens."""
-    held, enclosed = {token.i for token in statement.tokens}, in_brackets(statement)
-    gone = {a for a, b in brackets_of(sentence.doc).items() if enclosed.isdisjoint(range(min(a, b), max(a, b)))}
-    words = [w for w in statement.words if isinstance(w, Inserted) or not (w.i in gone or _is_orphan(w, held))]
+    held = {token.i for token in statement.tokens}
+    words = [w for w in statement.words if isinstance(w, Inserted) or not _is_orphan(w, held)]
     kept: list[Token | Inserted] = []
     for mark, run in groupby(words, lambda word: not isinstance(word, Inserted) and word.text in MARKS):
         group = list(run)
@@ -525,6 +500,9 @@ def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) ->
             kept += [part for word in group for part in sentence.expanded(word, statement.forms)]
         elif len(group) == 1:  # two marks in a row were on both sides of words that are gone
             kept += group
+    enclosed = in_brackets(kept)
+    gone = {a for a, b in brackets_of(sentence.doc).items() if enclosed.isdisjoint(range(min(a, b), max(a, b)))}
+    kept = [word for word in kept if isinstance(word, Inserted) or word.i not in gone]
     while kept and _is_edge_mark(kept[-1]):
         kept.pop()
     while kept and _is_edge_mark(kept[0]):

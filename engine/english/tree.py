@@ -52,12 +52,15 @@ BE = word_set("is are was were be been being am 's 're")
 CONDITIONS = word_set("if unless whether until")
 _PRESENT = word_set("is are am 's 're 'm")
 _NOT_PAST = _PRESENT | {"be"}
+_KINDS = word_set("kind type sort species")
+_HAVE = word_set("have has had having 've")
 ENDS = word_set("to until till")
 _IT = word_set("it this that these there")
 NAMING = ("NOUN", "PROPN", "PRON")
 MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
 QUOTES = '"“”«»'
-MARKS = (",", ";", ":", "–", "—")
+DASHES = ("–", "—", "--")
+MARKS = (",", ";", ":", *DASHES)
 _OPENING, CLOSING = ("(", "["), (")", "]")
 
 
@@ -89,13 +92,14 @@ def is_negated(verb: Token) -> bool:
 def tag_of(verb: Token) -> str:
     """The verb's tag, corrected to a finite one after a finite verb without auxiliary ("won in May and lost").
 
-    And to a participle after a "be" that is not in the past, which it shares: "is heated and poured".
+    And to a participle after "have", or a "be" that is not in the past, which it shares: "is heated and poured".
     """
     if verb.tag_ == "VBD" and (be := shared_be(verb)) is not None and (be.lower_ in _NOT_PAST or _has_agent(verb)):
         return "VBN"
-    helped = any(c.dep_ in AUXILIARIES for one in (verb, verb.head) for c in one.children)
-    if verb.dep_ != "conj" or helped:
-        return verb.tag_
+    helping = [c for one in (verb, verb.head) for c in one.children if c.dep_ in AUXILIARIES]
+    if verb.dep_ != "conj" or helping:
+        perfect = verb.dep_ == "conj" and any(c.lower_ in _HAVE and c.head != verb for c in helping)
+        return "VBN" if perfect and verb.tag_ == "VBD" and is_participle(verb.lower_) else verb.tag_
     return {("VBN", "VBD"): "VBD", ("VB", "VBP"): "VBP"}.get((verb.tag_, tag_of(verb.head)), verb.tag_)
 
 
@@ -135,6 +139,8 @@ def is_listed(token: Token) -> bool:
 def identified(noun: Token) -> Token:
     """The subject that a form of "be" equates with the noun ("Ann is a clerk who"), else the noun itself."""
     first = first_conjunct(noun)
+    if first.dep_ == "pobj" and first.head.lower_ == "of" and first.head.head.lower_ in _KINDS:
+        return identified(first.head.head)  # "a type of map drawn by": no article tells which map
     if first.dep_ != "attr" or first.head.lower_ not in BE or is_negated(first.head):
         return noun
     subject = subject_of(first.head)
@@ -153,11 +159,19 @@ def is_unreal(verb: Token) -> bool:
 
 
 def marks_around(root: Token) -> tuple[int, ...]:
-    """Token indices of the marks on both sides of a subtree, or of the one at its inner side."""
-    before, after = root.left_edge.i - 1, root.right_edge.i + 1
-    opened = before < 0 or root.doc[before].text in MARKS
-    closed = after >= len(root.doc) or root.doc[after].is_punct
-    return tuple(i for i in (before, after) if 0 <= i < len(root.doc)) if opened and closed else ()
+    """Token indices of the marks on both sides of a subtree, or of the one at its inner side.
+
+    A dash behind a part that opens with a comma belongs to what follows: "the ship, built in 1930 – a schooner – sank".
+    """
+    doc, before, after = root.doc, root.left_edge.i - 1, root.right_edge.i + 1
+    while doc[after - 1].text in DASHES:
+        after -= 1
+    opened = before < 0 or doc[before].text in MARKS
+    closed = after >= len(doc) or doc[after].is_punct
+    if not (opened and closed):
+        return ()
+    following = after < len(doc) and doc[after].text in DASHES and before >= 0 and doc[before].text == ","
+    return tuple(i for i in (before, after) if 0 <= i < len(doc) and not (i == after and following))
 
 
 def brackets_of(doc: Doc) -> dict[int, int]:
@@ -172,10 +186,11 @@ def brackets_of(doc: Doc) -> dict[int, int]:
     return found
 
 
-def in_brackets(statement: Statement) -> set[int]:
-    """The indices of the tokens in brackets whose two halves the statement has."""
-    held = {token.i for token in statement.tokens}
-    pairs = brackets_of(statement.root.doc).items()
+def in_brackets(words: Sequence[Token | Inserted]) -> set[int]:
+    """The indices of the tokens in brackets whose two halves are among the words."""
+    tokens = [word for word in words if not isinstance(word, Inserted)]
+    held = {token.i for token in tokens}
+    pairs = brackets_of(tokens[0].doc).items() if tokens else ()
     return {i for a, b in pairs if a in held and b in held for i in range(a + 1, b)} & held
 
 
@@ -184,6 +199,20 @@ def in_one_quote(tokens: Sequence[Token]) -> bool:
     marks = [token.i for token in tokens[0].doc if token.text in QUOTES]
     spans = zip(marks[::2], marks[1::2], strict=False)
     return any(len({t.i for t in tokens if first < t.i < last}) > 1 for first, last in spans)
+
+
+def is_torn(token: Token) -> bool:
+    """Is the token apart from the rest of its word: "vice" from "president", "owned" from "-and-operated"?"""
+    doc = token.doc
+    for step in (-1, 1):
+        hyphen, other = token.i + step, token.i + 2 * step
+        if not (0 <= other < len(doc)) or doc[hyphen].text != "-":
+            continue
+        if doc[hyphen].whitespace_ or doc[min(hyphen, token.i) if step > 0 else other].whitespace_:
+            continue
+        if doc[other].dep_ == "cc" or not token.is_ancestor(doc[other]):
+            return True
+    return False
 
 
 def first_conjunct(token: Token) -> Token:

@@ -701,3 +701,95 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
     assert [[fact.text for fact in clause.facts] for clause in found.clauses] == [
         ["When the valve opens, the air leaves", "When the valve opens, a mixture enters the cylinder"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "Ann Lee (April 28, 1930 – August 3, 1983) was a clerk.",
+            ["Ann Lee was a clerk", "Ann Lee lived from April 28, 1930 to August 3, 1983"],
+        ),
+        ("Cork won four medals (3 gold, 1 silver).", ["Cork won four medals (3 gold, 1 silver)"]),
+        ("The song was a hit in Norway (No. 11).", ["The song was a hit in Norway (No. 11)"]),
+        ("The lake is 371 feet (113 m) deep.", ["The lake is 371 feet deep", "371 feet are 113 m"]),
+        (
+            "The Council on Tall Buildings and Urban Habitat (CTBUH) was formed in 1969.",
+            [
+                "The Council on Tall Buildings and Urban Habitat was formed in 1969",
+                "The Council on Tall Buildings and Urban Habitat is CTBUH",
+            ],
+        ),
+        (
+            "Ada Berg (Norwegian: Åda; born 20 April 1969) is a pilot.",
+            ["Ada Berg is a pilot", "Ada Berg is Norwegian: Åda", "Ada Berg was born 20 April 1969"],
+        ),
+        (
+            "Games were held in Germany (1936) and Russia (2014).",
+            [
+                "Games were held in Germany",
+                "Games were held in Russia",
+                "Games were held in Germany (1936) and Russia (2014)",
+            ],
+        ),
+    ],
+)
+def test_brackets_say_what_they_say_of_the_noun_before_them(sentence, facts):
+    assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("Home is a song by Ann Lee, released in 1938.", ["Home is a song by Ann Lee", "Home was released in 1938"]),
+        (
+            "Monta is one of the nine river states, located in the north.",
+            ["Monta is one of the nine river states", "Monta is located in the north"],
+        ),
+        (
+            "A plan is a type of map drawn by hand at a large scale.",
+            ["A plan is a type of map", "A plan is drawn by hand", "A plan is drawn at a large scale"],
+        ),
+        ("The Sharks are a team based in Cork.", ["The Sharks are a team", "The Sharks are based in Cork"]),
+    ],
+)
+def test_a_participle_tells_of_the_thing_that_is_said_to_be_something(sentence, facts):
+    assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The act is the title given to the law",  # which title, the participle alone tells
+        "Apollo was the ship that landed two people on the Moon",
+        "There were 224 passengers and crew aboard the ship",
+        "It was sold for the price that Ann paid",
+    ],
+)
+def test_what_alone_tells_which_one_is_meant_stays(sentence):
+    assert split(f"{sentence}.") == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The film was co-written by Ann and co-produced by Bo.",
+            ["The film was co-written by Ann", "The film was co-produced by Bo"],
+        ),
+        (
+            "Silver claims to have served in the navy and lost his leg.",
+            ["Silver claims to have served in the navy", "Silver claims to have lost his leg"],
+        ),
+        (
+            "The court held that the treaty failed and in any case the claim was late.",
+            ["The court held that the treaty failed", "The court held that in any case the claim was late"],
+        ),
+        (
+            "The bridge links the city of Cork, Ireland – the port of the south – to Bonn.",
+            ["The bridge links the city of Cork to Bonn", "Cork is in Ireland", "Cork is the port of the south"],
+        ),
+    ],
+)
+def test_words_with_hyphens_and_marks_around_a_part_stay_whole(sentence, facts):
+    assert split(sentence) == facts

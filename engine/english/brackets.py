@@ -1,0 +1,107 @@
+"""Brackets in a sentence: what they say of the noun before them, as a statement of its own.
+
+Brackets that give a condition, a count or a part of a name stay in the sentence. Left out: brackets in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from engine.english.parser import parse
+from engine.english.tree import QUOTES, Inserted, Statement
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
+PART = re.compile(r"(?!\s)(?:\([^()]*\)|[^;])+")  # between semicolons outside brackets
+NUMBERED = re.compile(r"\s*(?:(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+|\((?=[^)]*$))")  # or a bracket that nothing closes
+_BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
+_NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
+_NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
+_KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
+_LIFE = re.compile(r"([^–-]*\b\d{3,4})\s*[-–]\s*([^–-]*\b\d{3,4})")  # "April 28, 1930 – August 3, 1983"
+_COUNT = re.compile(r"\d|No\.")  # "3 gold", "No. 11"
+_COUNTED = re.compile(r"\d[^\s,()]*(?: [^\s,()]+){0,2}$")  # "371 feet"
+
+
+def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, int]]]:
+    """The text without list number, double blanks and most brackets; source offsets; the brackets to state.
+
+    A bracket is (offset in the result, content, offset of the content in `text`).
+    """
+    numbered = NUMBERED.match(text)
+    at = numbered.end() if numbered else 0
+    kept: list[int] = []
+    asides = []
+
+    def keep(start: int, end: int) -> None:
+        for i in range(start, end):
+            if not text[i].isspace() or (kept and not text[kept[-1]].isspace()):
+                kept.append(i)
+
+    for match in _BRACKET.finditer(text, at):
+        in_name = _NAME_BEFORE.search(text[: match.start()]) and _NAME_AFTER.match(text, match.end())
+        parts = [(found.group().strip(), match.start(1) + found.start()) for found in PART.finditer(match.group(1))]
+        counted = _COUNTED.search(text[: match.start()]) is not None
+        if in_name or any(_qualifies(part, counted) for part, _ in parts):
+            continue
+        keep(at, match.start())
+        for part, start in parts:
+            if part[0].isalnum() and not set(part) & set(QUOTES):
+                asides.append((len(kept), part, start))
+        at = match.end()
+        keep(match.start(), match.start() + 1)  # the words around it stay apart
+    keep(at, len(text))
+    return "".join(" " if text[i].isspace() else text[i] for i in kept), kept, asides
+
+
+def _qualifies(content: str, counted: bool) -> bool:
+    """Do brackets say under what condition, how far or how many, rather than what the noun before them is?
+
+    `counted`: they follow an amount, which they give in another unit.
+    """
+    kinds = ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
+    opening = any(first.tag_ != "VBN" and first.pos_ in kinds for first in (parse(content) or ())[:1])
+    amount = _COUNT.match(content) and not (counted or re.fullmatch(r"\d{4}", content) or _LIFE.fullmatch(content))
+    return opening or bool(amount) or _KEPT.fullmatch(content) is not None
+
+
+def is_of_another(noun: Token, content: str) -> bool:
+    """Are brackets the actor of a part ("Rick (Ann Lee)"), or the year of something in a place: "in Cork (1931)"?"""
+    year = re.fullmatch(r"\d{4}", content) and noun.ent_type_ in ("GPE", "LOC", "PERSON")
+    actor = noun.ent_type_ == "PERSON" and {word.ent_type_ for word in parse(content) or ()} == {"PERSON"}
+    return bool(year) or actor
+
+
+def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str, at: int) -> Statement:
+    """The content of brackets as a sentence about the noun whose `last` word is before them.
+
+    `phrase` gives the words of a noun with its modifiers; `at` is the content's offset in the source.
+    """
+    noun = last
+    while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
+        noun = noun.head.head
+    inside = parse(content)
+    named = _spelled_out(last, content) or [t for t in phrase(noun) if t.i <= last.i]
+    told, many = inside and inside[0].tag_ == "VBN", noun.tag_ == "NNS"  # a title is one thing
+    link = ("were" if told else "are") if many else "was" if told else "is"
+    if life := _LIFE.fullmatch(content):
+        since, until = (Inserted(life.group(n), at + life.start(n)) for n in (1, 2))
+        lived = "lived" if noun.ent_type_ == "PERSON" else link.replace("is", "was")
+        return Statement(noun, (*named, Inserted(f"{lived} from"), since, Inserted("to"), until))
+    link += " from" if re.fullmatch(r"\d{4}", content) else ""
+    link += " in" if noun.ent_type_ == "GPE" and inside and inside[-1].ent_type_ == "GPE" else ""
+    return Statement(noun, (*named, Inserted(link), Inserted(content, at)))
+
+
+def _spelled_out(last: Token, letters: str) -> list[Token]:
+    """The words up to `last` whose initials are the letters: "Council on Tall Buildings and Urban Habitat (CTBUH)"."""
+    initials = ""
+    for word in reversed(last.doc[: last.i + 1]):
+        initials = word.text[0] * (word.pos_ in CONTENT) + initials
+        if len(initials) > 1 and initials == letters:
+            return list(last.doc[word.i - (word.i > 0 and word.nbor(-1).dep_ == "det") : last.i + 1])
+    return []
