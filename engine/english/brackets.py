@@ -22,7 +22,8 @@ _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
 _KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
-_LIFE = re.compile(r"([^–-]*\b\d{3,4})\s*[-–]\s*([^–-]*\b\d{3,4})")  # "April 28, 1930 – August 3, 1983"
+_DAY = r"((?:c\.\s?)?(?:\d\d? )?(?:[A-Z][a-z]+\.? )?(?:\d\d?, )?\d{3,4})"
+_LIFE = re.compile(rf"{_DAY}\s*[-–]\s*{_DAY}")  # "April 28, 1930 – August 3, 1983"
 _COUNT = re.compile(r"\d|No\.")  # "3 gold", "No. 11"
 _COUNTED = re.compile(r"\d[^\s,()]*(?: [^\s,()]+){0,2}$")  # "371 feet"
 
@@ -64,9 +65,15 @@ def _qualifies(content: str, counted: bool) -> bool:
     `counted`: they follow an amount, which they give in another unit.
     """
     kinds = ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
-    opening = any(first.tag_ != "VBN" and first.pos_ in kinds for first in (parse(content) or ())[:1])
+    opening = any(not _is_told(content) and first.pos_ in kinds for first in (parse(content) or ())[:1])
     amount = _COUNT.match(content) and not (counted or re.fullmatch(r"\d{4}", content) or _LIFE.fullmatch(content))
     return opening or bool(amount) or _KEPT.fullmatch(content) is not None
+
+
+def _is_told(content: str) -> bool:
+    """Does a participle open the brackets, with words of its own: "born in 1931"; the parser may read it as a past."""
+    inside = parse(content) or ()
+    return len(inside) > 1 and inside[0].tag_ in ("VBN", "VBD")
 
 
 def is_of_another(noun: Token, content: str) -> bool:
@@ -86,7 +93,7 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
         noun = noun.head.head
     inside = parse(content)
     named = _spelled_out(last, content) or [t for t in phrase(noun) if t.i <= last.i]
-    told, many = inside and inside[0].tag_ == "VBN", noun.tag_ == "NNS"  # a title is one thing
+    told, many = _is_told(content), noun.tag_ == "NNS"  # a title is one thing
     link = ("were" if told else "are") if many else "was" if told else "is"
     if life := _LIFE.fullmatch(content):
         since, until = (Inserted(life.group(n), at + life.start(n)) for n in (1, 2))

@@ -144,7 +144,8 @@ def _cut(token: Token) -> str:
     ):  # "add salt, water": a list
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
-        apart = not (measures or is_listed(token) or _is_misread(token))
+        all_of = is_plural(token) and not is_plural(head) and any(c.dep_ == "conj" for c in head.children)
+        apart = not (measures or all_of or is_listed(token) or _is_misread(token))
         return "apposition" if named and apart else ""
     if token.dep_ == "advcl" and any(c.dep_ in SUBJECTS for c in token.children):
         opening = doc[first].lower_ if doc[first].head == token else ""
@@ -292,9 +293,8 @@ class Sentence:
         while not (main.pos_ in ("VERB", "AUX") and finite_tags(main)) and main.head != main:
             main = main.head
         present = root.dep_ == "appos" or (finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
-        many = (is_plural(noun) or _is_said_of_several(noun)) and (
-            root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root)
-        )
+        noun = noun.head.head if noun.tag_ in ("WDT", "WP") else noun  # "mills that run, using coal"
+        many = _is_said_of_several(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
         return ("are" if present else "were") if many else "is" if present else "was"
 
     def _relative(self, verb: Token) -> Statement:
@@ -325,9 +325,10 @@ class Sentence:
 
 
 def _is_said_of_several(noun: Token) -> bool:
-    """Is it the subject of "are" or "were": a team that is called "the Sharks"."""
+    """Is the noun several things: by the "are" or "is" that it is the subject of ("The Sharks are"), else by its form?"""
     verbs = (noun.head, *(c for c in noun.head.lefts if c.dep_ in AUXILIARIES))
-    return noun.dep_ in SUBJECTS and any(v.lower_ in ("are", "were") and v.i > noun.i for v in verbs)
+    told = {v.lower_ for v in verbs if noun.dep_ in SUBJECTS and v.i > noun.i} & _TENSES.keys()
+    return bool(told & {"are", "were"}) if told else is_plural(noun)
 
 
 def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:

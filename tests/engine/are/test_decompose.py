@@ -710,6 +710,14 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
             "Ann Lee (April 28, 1930 – August 3, 1983) was a clerk.",
             ["Ann Lee was a clerk", "Ann Lee lived from April 28, 1930 to August 3, 1983"],
         ),
+        (
+            "Sara Gilbert (born Sara Rebecca Abeles; January 29, 1975 – May 4, 2001) is an actress.",
+            [
+                "Sara Gilbert is an actress",
+                "Sara Gilbert was born Sara Rebecca Abeles",
+                "Sara Gilbert lived from January 29, 1975 to May 4, 2001",
+            ],
+        ),
         ("Cork won four medals (3 gold, 1 silver).", ["Cork won four medals (3 gold, 1 silver)"]),
         ("The song was a hit in Norway (No. 11).", ["The song was a hit in Norway (No. 11)"]),
         ("The lake is 371 feet (113 m) deep.", ["The lake is 371 feet deep", "371 feet are 113 m"]),
