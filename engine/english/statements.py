@@ -325,7 +325,7 @@ class Sentence:
 
 
 def _is_said_of_several(noun: Token) -> bool:
-    """Is the noun several things: by the "are" or "is" that it is the subject of ("The Sharks are"), else by its form?"""
+    """Is the noun several things: by the "are" or "is" whose subject it is ("The Sharks are"), else by its form?"""
     verbs = (noun.head, *(c for c in noun.head.lefts if c.dep_ in AUXILIARIES))
     told = {v.lower_ for v in verbs if noun.dep_ in SUBJECTS and v.i > noun.i} & _TENSES.keys()
     return bool(told & {"are", "were"}) if told else is_plural(noun)
