@@ -72,8 +72,8 @@ def _qualifies(content: str, counted: bool) -> bool:
 
 def _is_told(content: str) -> bool:
     """Does a participle open the brackets, with words of its own: "born in 1931"; the parser may read it as a past."""
-    inside = parse(content) or ()
-    return len(inside) > 1 and inside[0].tag_ in ("VBN", "VBD")
+    inside = parse(content)
+    return inside is not None and len(inside) > 1 and inside[0].tag_ in ("VBN", "VBD")
 
 
 def is_of_another(noun: Token, content: str) -> bool:

@@ -16,9 +16,9 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, compress, count, groupby, pairwise, repeat, takewhile
+from itertools import accumulate, chain, count, groupby, pairwise, repeat, takewhile
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -341,13 +341,16 @@ def too_large(name: str) -> FileError:
 
 
 # DOCX by python-docx: paragraphs, lists and tables in order; headings become sections. Insertions and content controls
-# are read too, and a merged cell once.
+# are read too, a merged cell once, and text boxes and notes after the paragraph that they belong to.
 
 _BLOCKS = ".//w:p[not(ancestor::w:tbl or ancestor::w:p)] | .//w:tbl[not(ancestor::w:tbl or ancestor::w:p)]"
 _ROWS_OF = ".//w:tr[count(ancestor::w:tbl) = 1]"
 _CELLS_OF = ".//w:tc[count(ancestor::w:tbl) = 1]"
 _PARAGRAPHS_OF = ".//w:p[not(ancestor::w:p)]"
-_RUNS_OF = ".//w:r[not(ancestor::w:del or ancestor::w:moveFrom or ancestor::w:txbxContent)]"
+_RUNS_OF = ".//w:r[not(ancestor::w:del or ancestor::w:moveFrom) and count(ancestor::w:txbxContent) = {boxes}]"
+_BOXES_OF = ".//w:txbxContent[not(ancestor::*[local-name() = 'Fallback'])]//w:p"  # the fallback says it again
+_NOTES_OF = ".//w:footnoteReference | .//w:endnoteReference"
+_NOTES = ("footnote", "endnote")
 
 
 def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ...], str]:
@@ -364,12 +367,18 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
             if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
                 raise FileError(f"{name} contains macros and was not opened. Save it as a .docx without macros.")
         document = Document(io.BytesIO(data))
+        notes = _notes(document)
         for block in document.element.body.xpath(_BLOCKS):
             if block.tag.endswith("}tbl"):
                 rows = (map(_cell, row.xpath(_CELLS_OF)) for row in block.xpath(_ROWS_OF))
                 page.add("".join(f"{BETWEEN_CELLS.join(row)}\n" for row in rows) + "\n")
             else:
                 _add_paragraph(page, Paragraph(block, document))
+                for box in block.xpath(_BOXES_OF):
+                    _add_paragraph(page, Paragraph(box, document))
+            for reference in block.xpath(_NOTES_OF):
+                if note := notes.get((_tag(reference).removesuffix("Reference"), _id(reference))):
+                    page.add(f"{note}\n\n")
         title = str(document.core_properties.title or "").strip()
     except FileError:
         raise
@@ -381,15 +390,39 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
     return "".join(page.parts), tuple(page.sections), title
 
 
+def _notes(document: Any) -> dict[tuple[str, str], str]:
+    """The text of each footnote and endnote by kind and id."""
+    from docx.oxml import parse_xml
+
+    links = [link for link in document.part.rels.values() if link.reltype.endswith(("/footnotes", "/endnotes"))]
+    notes = [note for link in links for note in parse_xml(link.target_part.blob) if _tag(note) in _NOTES]
+    return {(_tag(note), _id(note)): _joined(p for p in note.iterdescendants() if _tag(p) == "p") for note in notes}
+
+
+def _tag(element: Any) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _id(element: Any) -> str:
+    from docx.oxml.ns import qn
+
+    return str(element.get(qn("w:id")))
+
+
 def _cell(cell: Any) -> str:
     """The text of a table's cell in one line."""
-    return " ".join(filter(None, map(_run_text, cell.xpath(_PARAGRAPHS_OF)))).replace("\n", " ")
+    return _joined(cell.xpath(_PARAGRAPHS_OF))
+
+
+def _joined(paragraphs: Iterable[Any]) -> str:
+    return " ".join(filter(None, map(_run_text, paragraphs))).replace("\n", " ")
 
 
 def _run_text(paragraph: Any) -> str:
     """The words of a paragraph's element without deleted ones; a raised number is a power: 10^6."""
     pieces = []
-    runs = [run for run in paragraph.xpath(_RUNS_OF) if run.text]
+    boxes = len(paragraph.xpath("ancestor::w:txbxContent"))
+    runs = [run for run in paragraph.xpath(_RUNS_OF.format(boxes=boxes)) if run.text]
     for raised, group in groupby(runs, lambda run: bool(run.xpath("./w:rPr/w:vertAlign[@w:val='superscript']"))):
         text = "".join(run.text for run in group)
         pieces.append(f"^{text}" if raised and _POWER.fullmatch(text.strip()) else text)
@@ -464,7 +497,7 @@ _CORK = str.maketrans(
     | {chr(0x1B + place): letters for place, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl"))}
 )
 # A number that may be a page's: 3, or 3/12 at the end of the line. Not a part of an amount or a date.
-_PAGE_NUMBER = re.compile(r"(?<![\d.,/$€£])\d{1,4}(?:/\d{1,4}\s*$|(?![.,/]?\d))")
+_PAGE_NUMBER = re.compile(r"(?<![\d.,/$€£])(\d{1,4})(?:/\d{1,4}\s*$|(?![.,/]?\d))")
 _NUMBERED_HEADING = re.compile(r"\s*(?:question|exercise|problem|task|step|section|part|article) \d+\W*", re.I)
 _RUNNING = 2  # lines at the top or foot of a page that may be its head or foot
 _CUT = re.compile(r"([^\W\d_]+)[-‐\u00ad]\n([^\W\d_]+)")
@@ -474,8 +507,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 def without_running_lines(pages: Sequence[str]) -> list[str]:
     """The pages without heads, feet and page numbers: first and last lines that a third of them share.
 
-    Lines may differ in the number of the page. At least three pages must share a line, and no page is left without
-    text. "Question 3" is a heading.
+    Lines may differ in one number that grows with the page. At least three pages must share a line, and no page is left
+    without text. "Question 3" is a heading.
 
     >>> without_running_lines(["Gears 1\\nOne.", "Gears 2\\nTwo.", "Gears 3\\nThree."])
     ['One.', 'Two.', 'Three.']
@@ -483,16 +516,24 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     rest = [page.strip("\n").split("\n") for page in pages]
     for edge in (0, -1):
         for _ in range(_RUNNING):
-            shapes = [" ".join(_PAGE_NUMBER.sub("", lines[edge]).split()) for lines in rest]
-            running = [bool(lines[edge].strip()) and not _NUMBERED_HEADING.fullmatch(lines[edge]) for lines in rest]
-            shared = Counter(compress(shapes, running))
-            for shape, runs, lines in zip(shapes, running, rest, strict=True):
+            shapes = [_shapes(lines[edge], number) for number, lines in enumerate(rest)]
+            shared = Counter(chain.from_iterable(shapes))
+            for own, lines in zip(shapes, rest, strict=True):
                 alone = not any(line.strip() for line in (lines[1:] if edge == 0 else lines[:-1]))
-                if runs and not alone and shared[shape] >= max(3, len(pages) / 3):
+                if not alone and any(shared[shape] >= max(3, len(pages) / 3) for shape in own):
                     lines.pop(edge)
                     while not lines[edge].strip():
                         lines.pop(edge)
     return ["\n".join(lines) for lines in rest]
+
+
+def _shapes(line: str, page: int) -> set[str]:
+    """What other pages may share of a line: the line, and the line with one number as its distance from the page's."""
+    words = " ".join(line.split())
+    if not words or _NUMBERED_HEADING.fullmatch(words):
+        return set()
+    numbers = _PAGE_NUMBER.finditer(words)
+    return {words, *(f"{words[: n.start()]}#{int(n[1]) - page}{words[n.end(1) :]}" for n in numbers)}
 
 
 def joined_words(pages: Sequence[str]) -> list[str]:

@@ -11,12 +11,16 @@ from pathlib import Path
 
 import pytest
 from docx import Document as Word
+from docx.opc.constants import CONTENT_TYPE, RELATIONSHIP_TYPE
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import parse_xml
 
 from engine.core.errors import FileError
 from engine.core.progress import Watch
 from engine.corpus.collection import Collection
 from engine.corpus.formats import documents as formats
+from engine.corpus.formats.documents import without_running_lines
 from engine.corpus.formats.records import Fields
 from engine.corpus.sources import load_bytes, stream_files
 from engine.models.embedder import ScriptedEmbedder
@@ -110,6 +114,44 @@ RAISED = '<w:vertAlign w:val="superscript"/>'
 )
 def test_a_docx_is_read_whole_and_once(body: str, text: str) -> None:
     assert load_bytes(word_bytes(body), "a.docx")[0].text.strip() == text
+
+
+def test_text_boxes_and_notes_of_a_docx_follow_their_paragraph() -> None:
+    box = f"<w:txbxContent><w:p>{run('Ice floats.')}</w:p></w:txbxContent>"
+    both = (
+        '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        f'<mc:Choice Requires="wps">{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>'
+    )
+    note = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    notes = f'<w:footnotes {space}><w:footnote w:id="2"><w:p>{run("Seen in May.")}</w:p></w:footnote></w:footnotes>'
+    word = Word(
+        io.BytesIO(word_bytes(f"<w:p>{run('Iron rusts.')}{note}<w:r>{both}</w:r></w:p><w:p>{run('End.')}</w:p>"))
+    )
+    part = Part(PackURI("/word/footnotes.xml"), CONTENT_TYPE.WML_FOOTNOTES, notes.encode(), word.part.package)
+    word.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
+    out = io.BytesIO()
+    word.save(out)
+    assert load_bytes(out.getvalue(), "a.docx")[0].text.split("\n\n") == [
+        "Iron rusts.",
+        "Ice floats.",
+        "Seen in May.",
+        "End.",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pages", "kept"),
+    [
+        (["Gears 3 of 12\nOne.", "Gears 4 of 12\nTwo.", "Gears 5 of 12\nThree."], ["One.", "Two.", "Three."]),
+        (["02 May 40\nOne.", "07 May 31\nTwo.", "19 May 55\nThree."], ["02 May 40\nOne.", "07 May 31\nTwo."]),
+    ],
+)
+def test_a_line_with_the_number_of_its_page_is_left_out_and_one_with_other_numbers_kept(
+    pages: list[str], kept: list[str]
+) -> None:
+    assert without_running_lines(pages)[: len(kept)] == kept
 
 
 def without_targets() -> bytes:
