@@ -29,7 +29,15 @@ from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import Write, Written, prompting, quoting, refusing
 from engine.cases.importers import imported_case
 from engine.cases.store import CaseStore, new_case_id
-from engine.core.errors import AttributionError, CorpusError, InputError, ModelError, ServerError
+from engine.core.errors import (
+    AttributionError,
+    Cancelled,
+    CorpusError,
+    GroundworkError,
+    InputError,
+    ModelError,
+    ServerError,
+)
 from engine.core.files import EMBEDDED, home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Settings
@@ -161,7 +169,8 @@ class Workbench:
         """Answer a question of a corpus by one of `METHODS`; the case is saved, and handed to `watch`, step by step.
 
         Raises `InputError` for another method and a question that cannot be asked, `CorpusNotFound`, `CorpusMismatch`,
-        and what the model raises; a `ServerError` leaves the text so far in the case.
+        and what the model raises; a `ServerError` leaves the text so far in the case. A case that fails before its
+        first word is not kept; one that was cancelled keeps its finished steps.
         """
         if method not in METHODS:
             raise InputError(f"There is no answering method {method!r}. Choose from: {', '.join(METHODS)}.")
@@ -179,28 +188,38 @@ class Workbench:
         collection = self.collection(corpus)
         used = self.settings.with_values({"retrieval.embedder": collection.manifest.embedder})
         grow = Growing(self.cases, case, used, watch)
+        try:
+            return self._answered(grow, collection, method)
+        except GroundworkError as error:
+            if not (grow.case.answer.text or isinstance(error, Cancelled)):
+                self.cases.discard(grow.case.id)
+            raise
+
+    def _answered(self, grow: Growing, collection: Collection, method: str) -> Case:
+        """The case with its passages and its answer."""
+        question, model, watch = grow.case.question, grow.case.stamp.model, grow.watch
         steps = Steps(watch, on_step=grow.step)
         write = self.writer(model)
         reranked = method != "vanilla"
         how = self.settings.retrieval
-        for context in finding(case.question, collection, self.reranker, how, reranked=reranked, steps=steps):
+        for context in finding(question, collection, self.reranker, how, reranked=reranked, steps=steps):
             grow.context(context)
         grow.change(
-            answerable=answered_probability(case.question, context.passages, self.embedder),
+            answerable=answered_probability(question, context.passages, self.embedder),
             unknown_words=()
             if how.mode == "dense"
-            else bm25.unknown_words(case.question, collection.folder, collection.snapshot()),
+            else bm25.unknown_words(question, collection.folder, collection.snapshot()),
         )
         if method == "attr-rag":
             return self._attr_rag(grow, collection, watch)
-        shorter = self._shortened(case.question, context, steps, model)
+        shorter = self._shortened(question, context, steps, model)
         if shorter is not context:
             grow.context(context := shorter)
         write = self._refusing(write, model)
         try:
             written = steps.run(
                 "answer",
-                lambda: write(case.question, context.passages, watch),
+                lambda: write(question, context.passages, watch),
                 lambda w: {"sentences": len(w.answer.sentences), "citations": len(w.answer.citations)},
             )
         except ServerError as error:

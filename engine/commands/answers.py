@@ -7,9 +7,7 @@ from typing import TextIO
 import click
 
 from engine.answer.in_documents import doubted, probably_answered, repeated, unknown
-from engine.cases.store import new_case_id
 from engine.commands import shared
-from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
 from engine.core.values import AuditRecord, Case
 from engine.workbench import METHODS, Workbench
@@ -27,13 +25,7 @@ def ask(question: str, corpus: str, method: str, as_json: bool, model: str, benc
 
     Example: python -m engine ask "How is the crude product recrystallized?" --corpus bench-chemistry
     """
-    case_id = new_case_id()
-    try:
-        case = bench.ask(question, corpus, method=method, model=model, case_id=case_id, watch=shared.progress())
-    except GroundworkError:
-        if not (bench.cases.has(case_id) and bench.cases.load(case_id).answer.text):
-            bench.cases.discard(case_id)  # it has the question and passages, and no word of an answer
-        raise
+    case = bench.ask(question, corpus, method=method, model=model, watch=shared.progress())
     if as_json:
         shared.emit(case.to_dict())
     else:

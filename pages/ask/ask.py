@@ -71,8 +71,8 @@ def watch_run() -> None:
 
 
 def finish(run: Run[Case]) -> None:
-    """Open the case of a finished run, or say what went wrong; a case half made is kept and opened."""
-    if run.case is not None:
+    """Open the case of a finished run, or say what went wrong; a case half made is opened once, if it is kept."""
+    if run.case is not None and state.first_time(f"asked {run.case.id}") and workbench().cases.has(run.case.id):
         state.open_case(run.case.id)
     if run.was_cancelled and run.case is not None:
         st.info("Stopped. The case keeps the finished steps.")

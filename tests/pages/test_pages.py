@@ -16,7 +16,7 @@ from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import KIND, _fact_row
 from engine.cases.blocks import table
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
-from engine.core.errors import Cancelled, CaseNotFound
+from engine.core.errors import Cancelled, CaseNotFound, ServerError
 from engine.core.files import home, now
 from engine.core.values import Answer
 from engine.corpus.collection import list_corpora
@@ -250,6 +250,36 @@ def test_what_ends_while_the_page_is_drawn_is_told(app):
     app.run()
     assert not app.exception
     assert [error.value for error in app.error] == ["It is gone."]
+
+
+def ended_question(case, error):
+    future = Future()
+    future.set_exception(error)
+    return {"ask": components.runs.Run(label="vanilla", case=case, future=future)}
+
+
+def test_a_question_that_failed_before_its_first_word_opens_no_case(app):
+    app.run()
+    gone = replace(components.cache.workbench().cases.load(FIRST_CASE), id="gone")
+    app.session_state["groundwork_runs"] = ended_question(gone, ServerError("It went away."))
+    app.run()
+    assert not app.exception
+    assert [error.value for error in app.error] == ["It went away."]
+    assert app.query_params["case"] == FIRST_CASE
+
+
+def test_a_question_that_was_stopped_opens_its_case_once(app):
+    app.run()
+    cases = components.cache.workbench().cases
+    half = replace(cases.load(FIRST_CASE), id="half", answer=Answer(text="", finished=False))
+    cases.save(half)
+    app.session_state["groundwork_runs"] = ended_question(half, Cancelled("Stopped."))
+    app.run()
+    assert app.query_params["case"] == "half"
+    app.query_params["case"] = FIRST_CASE
+    app.run()
+    assert not app.exception
+    assert app.query_params["case"] == FIRST_CASE
 
 
 def test_progress_is_a_share_also_where_more_was_done_than_expected():

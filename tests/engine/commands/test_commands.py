@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 from engine.commands import main
-from engine.core.errors import InputError
+from engine.core.errors import Cancelled, InputError, ServerError
 from engine.core.files import home
+from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.registry import forget_models
@@ -72,6 +74,24 @@ def test_an_answer_that_failed_is_no_case_and_a_served_model_needs_its_address(t
         served.stop()
     assert (refused.exit_code, refused.stdout) == (2, "") and "ServerError" in refused.stderr
     assert run("cases").stdout == run("cases", "--deleted").stdout == ""
+
+
+def test_an_answer_that_broke_off_or_was_stopped_is_a_case(tmp_path):
+    bench = Workbench()
+    (tmp_path / "bridge.md").write_text("Hanna Lind built the stone bridge over the Alm in 1874.")
+    bench.ingest([tmp_path / "bridge.md"], "bridges")
+    served = Replies("Hanna Lind built it in 1874, and Bo Ray kept it.", breaks=1)
+    try:
+        with pytest.raises(ServerError):
+            bench.ask("Who built the bridge?", "bridges", model=served.model, case_id="broken")
+    finally:
+        served.stop()
+    assert bench.cases.load("broken").answer.text == "Hanna Lind built it in 1874, and Bo Ray "
+    watch = Watch()
+    watch = replace(watch, case=lambda case: watch.cancel.set() if case.passages else None)
+    with pytest.raises(Cancelled):
+        bench.ask("Who built the bridge?", "bridges", model="reader", case_id="stopped", watch=watch)
+    assert bench.cases.load("stopped").passages and not bench.cases.load("stopped").answer.text
 
 
 def test_audit_with_json_says_how_far_each_sentence_is_borne_out():
