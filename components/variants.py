@@ -9,6 +9,7 @@ from components.diff import changes
 from components.html import chips, escape, show, tag
 from components.steps import duration
 from components.style import stylesheet
+from engine.analyses.refinement import trigger_reasons
 from engine.cases.words import word_diff
 from engine.core.text import counted
 from engine.methods.refinement.conditions import VARIANTS
@@ -34,20 +35,20 @@ def variant_style() -> None:
 
 def variant_cards(value: Refinement, names: Sequence[str], *, diff: bool) -> None:
     """One card per condition, in running order; `diff` marks the words that differ from A."""
-    cards = (_card(value.variants.get(name), name, value, diff) for name in names)
+    reasons = trigger_reasons(value, names)
+    cards = (_card(value.variants.get(name), name, value, diff, reasons.get(name, "")) for name in names)
     show(tag("div", "".join(cards), class_="gw-cards"))
 
 
-def _card(variant: Variant | None, name: str, value: Refinement, diff: bool) -> str:
+def _card(variant: Variant | None, name: str, value: Refinement, diff: bool, why: str) -> str:
     method = VARIANTS[name]
     head = tag("h3", escape(f"{name} · {method.title}")) + tag("p", escape(method.about), class_="gw-note")
     if variant is None:
         return tag("section", head + chips([("", "not run yet")]), class_="gw-card", aria_label=f"Condition {name}")
     trouble = variant.answer is None or variant.outcome == "copied"
     kind = "gw-card gw-trouble" if trouble else "gw-card gw-ran" if variant.outcome != "not triggered" else "gw-card"
-    why = "" if variant.trigger is None or method.rule == "every time" else variant.trigger.sentence
     reason = tag("p", escape(why), class_="gw-note gw-why") if why else ""
-    problem = tag("p", escape(variant.problem), class_="gw-problem") if variant.problem else ""
+    problem = tag("p", escape(variant.own_problem), class_="gw-problem") if variant.own_problem else ""
     body = head + chips(_facts(variant, value)) + reason + problem + _text(variant, value, diff)
     return tag("section", body, class_=kind, aria_label=f"Condition {name}")
 
@@ -55,8 +56,7 @@ def _card(variant: Variant | None, name: str, value: Refinement, diff: bool) -> 
 def _facts(variant: Variant, value: Refinement) -> list[tuple[str, str]]:
     written = variant.trigger is None and variant.answer is not None and variant.outcome != "copied"
     state = "written" if written else OUTCOMES[variant.outcome]
-    texts = [answer.text for answer in (variant.answer, value.baseline) if answer is not None]
-    if variant.name != "A" and variant.outcome == "answered" and texts[:1] == texts[1:]:
+    if variant.outcome == "answered" and variant.name in value.repeats:
         state += ": equals A"
     facts = [("", state)]
     if variant.trigger is not None and variant.trigger.rule not in ("always", "unavailable"):

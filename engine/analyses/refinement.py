@@ -37,7 +37,7 @@ from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_has
 from engine.methods import registry
 from engine.methods.refinement.assess import RefinementReport, assessed, refine_case, report_facts, report_scores
 from engine.methods.refinement.conditions import VARIANTS
-from engine.methods.refinement.gates import Labels, flags_trigger, gated, overlap_trigger
+from engine.methods.refinement.gates import EVERY_TIME, Labels, flags_trigger, gated, overlap_trigger
 from engine.methods.refinement.request import Request, own_tokens, read_by, scored_prompt
 from engine.methods.refinement.run import refine, stands
 from engine.methods.refinement.values import Cost, Gate, Refinement, Trigger, Variant
@@ -176,13 +176,25 @@ def _signals(value: Refinement) -> Table:
 
 
 def _conditions(value: Refinement, names: Sequence[str]) -> Table:
-    rows = []
+    rows, reasons = [], trigger_reasons(value, names)
     for name in names:
         variant = value.variants[name]
         fired = {None: "no rule", True: "started", False: "not started"}[variant.triggered]
-        sentence = variant.trigger.sentence if variant.trigger else VARIANTS[name].about if name in VARIANTS else ""
-        rows.append((title_of(name), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.problem)))
+        sentence = reasons.get(name) or (VARIANTS[name].about if name in VARIANTS else "")
+        rows.append((title_of(name), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.own_problem)))
     return table("Conditions and their outcomes", ("Condition", "Second pass", "Outcome"), rows)
+
+
+def trigger_reasons(value: Refinement, names: Sequence[str]) -> dict[str, str]:
+    """Why the second pass of each named condition with a rule ran or not; a reason that one before it has, by name."""
+    first: dict[str, str] = {}
+    found = {}
+    for name in names:
+        trigger = value.variants[name].trigger if name in value.variants else None
+        if trigger is not None and trigger != EVERY_TIME:
+            same = first.setdefault(trigger.sentence, name)
+            found[name] = trigger.sentence if same == name else f"Same trigger as {same}."
+    return found
 
 
 def title_of(name: str) -> str:
@@ -191,6 +203,8 @@ def title_of(name: str) -> str:
 
 
 SAME = 0.005  # a difference that two decimals do not show
+AS_A = Cell("= A", faint=True)
+AS_A_MEANS = " = A: the answer is A's, word for word."
 
 
 def score_blocks(report: RefinementReport, passages: Sequence[Passage]) -> list[Block]:
@@ -201,7 +215,8 @@ def score_blocks(report: RefinementReport, passages: Sequence[Passage]) -> list[
     scores, value = report_scores(report, passages), report.refinement
     names, first = [name for name in VARIANTS if name in scores], scores.get("A")
     rows: list[tuple[Cell | str, ...]] = [
-        (title, *(_score(scores[name], first, field, better) for name in names)) for field, title, better in MEASURES
+        (title, *(AS_A if name in value.repeats else _score(scores[name], first, field, better) for name in names))
+        for field, title, better in MEASURES
     ]
     if "A" in value.variants:
         rows += _costs([deployed_cost(value, name) for name in names])
@@ -209,6 +224,7 @@ def score_blocks(report: RefinementReport, passages: Sequence[Passage]) -> list[
     caption = (
         f"{by if report.verifier else 'No verifier ran.'} Cost includes A and the trigger where a condition needs them."
         " A dash: not defined here. Green edge: better than A. Orange edge: worse."
+        f"{AS_A_MEANS * bool(value.repeats)}"
     )
     figures = table(caption, ("Score", *names), rows, numeric=range(1, len(names) + 1))
     missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
@@ -250,7 +266,7 @@ def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
         return [plain(f"{title_of(name)}: no answer. {variant.problem}")]
     if name == "A" or value.baseline is None:
         return [plain(title_of(name), "note"), Text(answer_runs(variant.answer, case.passages), "answer")]
-    if variant.answer.text == value.baseline.text:
+    if name in value.repeats:
         return [plain(f"{title_of(name)}: word for word the answer of A.", "note")]
     runs = changed_runs(value.baseline.text, variant.answer.text)
     return [plain(f"{title_of(name)}; struck through: only in A; underlined: only here", "note"), Text(runs, "answer")]
@@ -262,10 +278,14 @@ def kept_facts(report: RefinementReport) -> list[Block]:
     if not kept:
         return []
     names = [name for name in VARIANTS if name in kept]
-    rows = [_fact_row(facts) for facts in zip(*(kept[name] for name in names), strict=True)]
+    repeats = report.refinement.repeats
+    rows = [
+        (fact, *(AS_A if name in repeats else cell for name, cell in zip(names, cells, strict=True)))
+        for fact, *cells in map(_fact_row, zip(*(kept[name] for name in names), strict=True))
+    ]
     caption = (
         "Facts of A with the machine's verdict, and the probability that each answer still states them."
-        " Unclear: the verifier does not find the fact in A itself."
+        f" Unclear: the verifier does not find the fact in A itself.{AS_A_MEANS * bool(repeats)}"
     )
     return [table(caption, ("Fact of A", *names), rows, numeric=range(1, len(names) + 1))]
 

@@ -72,6 +72,11 @@ class Variant(Value, frozen=True):
         """Whether the second pass ran; None for a condition without one."""
         return None if self.trigger is None else self.trigger.fired
 
+    @property
+    def own_problem(self) -> str:
+        """The problem, unless the trigger's sentence says it."""
+        return "" if self.trigger is not None and self.problem == self.trigger.sentence else self.problem
+
 
 class Word(Value, frozen=True):
     """A content word of the answer at characters [start, end); `found` if a passage has it."""
@@ -125,6 +130,14 @@ class Refinement(Value, frozen=True):
     def baseline(self) -> Answer | None:
         """A's answer."""
         return self.variants["A"].answer if "A" in self.variants else None
+
+    @property
+    def repeats(self) -> frozenset[str]:
+        """The conditions whose answer is A's, word for word."""
+        if self.baseline is None:
+            return frozenset()
+        texts = {name: variant.answer.text for name, variant in self.variants.items() if variant.answer is not None}
+        return frozenset(name for name, text in texts.items() if text == self.baseline.text and name != "A")
 
     @property
     def finished(self) -> bool:

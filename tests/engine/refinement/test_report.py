@@ -163,6 +163,49 @@ def test_a_revision_that_is_a_word_for_word_says_so():
     assert states["D"] in ("revised", "not triggered: equals A")
 
 
+def test_an_answer_that_repeats_a_has_no_scores_of_its_own():
+    from engine.analyses.refinement import kept_facts, score_blocks
+
+    value = refine(Request(case(), writer(C2=DRAFT), Settings(), variants=("A", "C2", "E")))
+    facts = (("Hanna built it.", "supportive"),)
+    report = assessed(RefinementReport(refinement=value, facts=facts), passages(), Verifier())
+    assert value.repeats == {"C2"}
+    for table in (score_blocks(report, passages())[0], kept_facts(report)[0]):
+        assert table.columns[1:] == ("A", "B", "C2", "E")
+        assert "= A: the answer is A's, word for word." in table.caption
+        _, a, _, c2, e = (cell.text for cell in table.rows[0])
+        assert c2 == "= A" and "= A" not in (a, e)
+    written = next(row for row in score_blocks(report, passages())[0].rows if row[0].text == "Tokens written")
+    assert written[3].text.isdecimal()
+    assert report_scores(report, passages())["C2"] == report_scores(report, passages())["A"]
+
+
+def test_conditions_that_share_a_trigger_give_its_reason_once():
+    from engine.analyses.refinement import _conditions, trigger_reasons
+
+    names = ("A", "C2", "v2a", "v2b", "v2c")
+    request = Request(case(labels=(None, None, False)), writer(), Settings(), variants=names, gate="always")
+    value = refine(request)
+    sentence = value.variants["v2a"].trigger.sentence
+    assert len(sentence) > 80
+    assert trigger_reasons(value, names) == {
+        "v2a": sentence,
+        "v2b": "Same trigger as v2a.",
+        "v2c": "Same trigger as v2a.",
+    }
+    assert trigger_reasons(value, ("A", "v2c")) == {"v2c": sentence}
+    assert str(_conditions(value, names)).count(sentence) == 1
+
+
+def test_a_rule_that_cannot_be_asked_gives_its_reason_once():
+    from engine.analyses.refinement import _conditions
+
+    value = refine(Request(case(), writer(), Settings(), variants=("A", "v2a", "v2b")))
+    stored = value.variants["v2b"]
+    assert stored.outcome == "failed" and stored.problem == stored.trigger.sentence != ""
+    assert str(_conditions(value, ("A", "v2a", "v2b"))).count(stored.problem) == 1
+
+
 def test_the_caption_of_the_costs_says_what_they_include():
     from engine.analyses.refinement import score_blocks
 
