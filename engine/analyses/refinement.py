@@ -227,8 +227,12 @@ def score_blocks(report: RefinementReport, passages: Sequence[Passage]) -> list[
         f"{AS_A_MEANS * bool(value.repeats)}"
     )
     figures = table(caption, ("Score", *names), rows, numeric=range(1, len(names) + 1))
-    missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
-    return [figures, *([plain(" ".join(missing), "note")] if missing else [])]
+    missing: dict[str, list[str]] = {}
+    for name in names:
+        for reason in dict.fromkeys(scores[name].missing.get(field, "") for field, _, _ in MEASURES):
+            missing.setdefault(reason, []).append(name)
+    said = (f"{', '.join(own)}: {reason}" if own != names else reason for reason, own in missing.items() if reason)
+    return [figures, *(plain(line, "note") for line in said)]
 
 
 def _score(scores: Scores, first: Scores | None, field: str, more_is_better: bool | None) -> Cell:

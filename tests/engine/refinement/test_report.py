@@ -180,6 +180,17 @@ def test_an_answer_that_repeats_a_has_no_scores_of_its_own():
     assert report_scores(report, passages())["C2"] == report_scores(report, passages())["A"]
 
 
+def test_a_missing_score_names_the_answers_that_miss_it():
+    from engine.analyses.refinement import score_blocks
+
+    _, report = run(Verifier())
+    notes = [block.runs[0].text for block in score_blocks(report, passages())[1:]]
+    assert notes == [
+        "No passages are labelled. Mark passages as relevant or not.",
+        "B: The answer does not cite any passages.",
+    ]
+
+
 def test_conditions_that_share_a_trigger_give_its_reason_once():
     from engine.analyses.refinement import _conditions, trigger_reasons
 
