@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from components import state
+from components.blocks import draw
 from components.cache import analyses
 from components.html import plain
 from components.polling import result_of, wait_for
 from components.runs import Run
 from components.upload import too_large
+from engine.cases.blocks import table
 from engine.core.errors import GroundworkError
 from engine.models.calibration import (
     FEWEST,
@@ -78,7 +79,7 @@ def _kept() -> None:
     """The calibrations of the data folder, each with its figures and a button that deletes it."""
     found = own_calibrations()
     if found:
-        st.table(pd.DataFrame([_row(each) for each in found]), hide_index=True)
+        draw(table("", ("Verifier", "On", "Pairs", "Calibration error", "Macro-F1"), map(_row, found), numeric={2}))
         st.caption("The figures are on pairs left out of the fit. With an error near 0, 0.8 is right 8 times in 10.")
     for each in found:
         if st.button(f"Delete {plain(each.name)}", key=f"drop calibration {each.name}"):
@@ -86,13 +87,13 @@ def _kept() -> None:
             st.rerun()
 
 
-def _row(fitted: OwnCalibration) -> dict[str, str]:
+def _row(fitted: OwnCalibration) -> tuple[str, ...]:
     """One calibration: error of the probabilities and macro-F1, before and after."""
     before, after = fitted.before, fitted.after
-    return {
-        "verifier": plain(CALIBRATED + fitted.name),
-        "on": plain(fitted.base),
-        "pairs": str(fitted.pairs),
-        "calibration error": f"{before.calibration_error:.3f}, now {after.calibration_error:.3f}",
-        "macro-F1": f"{before.macro_f1:.3f}, now {after.macro_f1:.3f}",
-    }
+    return (
+        CALIBRATED + fitted.name,
+        fitted.base,
+        str(fitted.pairs),
+        f"{before.calibration_error:.3f}, now {after.calibration_error:.3f}",
+        f"{before.macro_f1:.3f}, now {after.macro_f1:.3f}",
+    )

@@ -8,7 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from components.answer import with_pills
+from components.blocks import draw
 from components.html import cell, note, show, tag
+from engine.cases.blocks import table
 from engine.report.compare import ALONE, Aligned, Comparison, Difference, DiffWord
 
 LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text
@@ -54,8 +56,7 @@ def differences(title: str, found: Sequence[Difference], none: str, names: Mappi
         note(none)
         return
     names = names or {}
-    rows = [{"what": cell(names.get(d.name, d.name)), "left": cell(d.left), "right": cell(d.right)} for d in found]
-    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    draw(table("", ("What", "Left", "Right"), ((names.get(d.name, d.name), d.left, d.right) for d in found)))
 
 
 def aligned_passages(comparison: Comparison) -> None:

@@ -16,6 +16,8 @@ COLOURS = (NEGATIVE, POSITIVE, SEQUENTIAL, "#8a63b8", "#b0455f", GREY, "#5b8c3a"
 MARKS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "hexagon", "triangle-down", "pentagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 MANY = 6  # series: more are listed right of a figure, where they take no height from it
+BUTTONS = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+BUTTON_ROW = 34  # pixels above the data, for Plotly's buttons
 LONGEST_TICK, SHOWN = 12, 8  # characters of a name on an axis: longer ones are cut where many of them share it
 
 
@@ -25,24 +27,19 @@ def figure_view(figure: Figure, *, key: str) -> str:
         st.caption(plain(f"{figure.title}: nothing to draw. No example of this run has the values."))
         return ""
     has_cases = any(any(series.cases) for series in figure.series)
-    chart = drawn(figure)
+    # Text and not part of the chart: on a narrow screen it wraps, and Plotly's buttons do not cover it.
+    st.markdown(f"**{plain(figure.title)}**")
+    chart, buttons = drawn(figure), {**BUTTONS, "toImageButtonOptions": {"format": "svg", "filename": figure.name}}
     if has_cases:
-        event = st.plotly_chart(chart, key=key, on_select="rerun", selection_mode="points", config=_BAR)
+        event = st.plotly_chart(chart, key=key, on_select="rerun", selection_mode="points", config=buttons)
         points = event.selection.points
     else:
-        st.plotly_chart(chart, key=key, config=_BAR)
+        st.plotly_chart(chart, key=key, config=buttons)
         points = []
     said = [f"After {figure.shows}." if figure.shows else "", *figure.notes]
     said.append("Click a point to open its case." if has_cases else "")
     st.caption(plain(" ".join(part for part in said if part)))
     return next((str(data) for point in points if (data := _case(point))), "")
-
-
-_BAR = {
-    "displaylogo": False,
-    "modeBarButtonsToRemove": ["lasso2d", "select2d"],
-    "toImageButtonOptions": {"format": "svg"},
-}
 
 
 def _case(point: dict[str, object]) -> object:
@@ -57,9 +54,8 @@ def drawn(figure: Figure) -> go.Figure:
     for number, series in enumerate(figure.series):
         draw(chart, series, number)
     chart.update_layout(
-        title={"text": chart_text(figure.title), "font": {"size": 14}},
         height=380,
-        margin={"l": 10, "r": 10, "t": 44, "b": 10},
+        margin={"l": 10, "r": 10, "t": BUTTON_ROW, "b": 10},
         xaxis={"title": _named(figure.x), **_ticks(figure)},
         yaxis={"title": _named(figure.y)},
         legend={} if len(figure.series) > MANY else {"orientation": "h", "y": -0.28},
@@ -82,8 +78,8 @@ def _ticks(figure: Figure) -> dict[str, object]:
     names = list(dict.fromkeys(x for series in figure.series for x in _places(series) if isinstance(x, str)))
     if len(names) <= SHOWN or max(map(len, names)) <= LONGEST_TICK:
         return {}
-    short = [name if len(name) <= LONGEST_TICK else f"{name[:SHOWN]}…" for name in names]
-    return {"tickmode": "array", "tickvals": names, "ticktext": short}
+    # Aliases, since Plotly draws every tick of a list of texts, however narrow the chart is.
+    return {"labelalias": {name: f"{name[:SHOWN]}…" for name in names if len(name) > LONGEST_TICK}}
 
 
 def _common(series: Series, **more: object) -> dict[str, object]:

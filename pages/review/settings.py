@@ -16,12 +16,14 @@ from components.install import install_section
 from components.model_choice import defaults_section, draw_models_line, model_title
 from components.polling import result_of, wait_for
 from components.runs import Run
+from engine.cases.blocks import table
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, home, models_folder, package_versions
 from engine.core.hosts import hosts
 from engine.core.text import counted
 from engine.models.defaults import default_hosts
 from engine.models.registry import (
+    ModelCard,
     add_model,
     added_models,
     available_models,
@@ -38,28 +40,25 @@ from engine.report.build import checks_table
 def models() -> None:
     """The available models."""
     st.subheader("Models")
-    cards = available_models()
-    st.table(
-        pd.DataFrame(
-            [
-                {
-                    "model": plain(model_title(card.name)),
-                    "kind": card.kind,
-                    "writes": _said(card.can_generate),
-                    "scores": _said(card.can_score),
-                    "gradients": _said(card.can_gradients),
-                    "note": plain(". ".join(filter(None, (card.name if card.title else "", card.note)))),
-                }
-                for card in cards
-            ]
-        ),
-        hide_index=True,
+    rows = (
+        (
+            model_title(card.name),
+            card.kind,
+            *map(_said, (card.can_generate, card.can_score, card.can_gradients)),
+            _note(card),
+        )
+        for card in available_models()
     )
+    draw(table("", ("Model", "Kind", "Writes", "Scores", "Gradients", "Note"), rows))
     st.caption(
         "auto: the default writer answers; the default scorer gives probabilities and gradients. The quoting reader "
         "only quotes; a method that needs new text uses the embedded model."
     )
     draw_models_line()
+
+
+def _note(card: ModelCard) -> str:
+    return ". ".join(filter(None, (card.name if card.title else "", card.note)))
 
 
 def _said(able: bool) -> str:

@@ -48,6 +48,28 @@ def test_a_point_opens_its_case_by_link(app, page, look):
     expect(page.get_by_role("heading", name="Attribution")).to_be_visible(timeout=LONG)
 
 
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+def test_on_a_phone_no_button_covers_a_title_and_a_shade_says_that_a_table_scrolls(app, page, look):
+    page.goto(f"{app.url}/evaluate?run=refinement-small")
+    table = page.get_by_test_id("stDataFrame").first
+    expect(table.locator(".dvn-scroller")).to_be_visible(timeout=LONG)
+    expect(page.locator(".modebar").first).to_be_visible(timeout=LONG)
+    for buttons, title in (
+        (table.get_by_test_id("stElementToolbar"), page.get_by_text("Scores of the answers by condition")),
+        (page.locator(".modebar").first, page.get_by_text("Gain of D over A against S3 of A")),
+    ):
+        words = title.bounding_box()
+        assert words["y"] + words["height"] <= buttons.bounding_box()["y"]
+    look(page, "evaluate-phone")
+    shade = "box => getComputedStyle(box.querySelector('[data-testid=stDataFrameResizable]'), '::after').opacity"
+    assert float(table.evaluate(shade)) == 1
+    table.evaluate("box => box.querySelector('.dvn-scroller').scrollTo(1e4, 0)")
+    page.wait_for_function(f"box => ({shade})(box) == 0", arg=table.element_handle())
+
+
 @pytest.mark.long
 def test_a_run_is_paused_cancelled_and_gone_on_with(app, page, look):
     page.goto(f"{app.url}/evaluate")

@@ -48,8 +48,10 @@ def settle(page):
     expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
     expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
     expect(page.locator("[data-stale=true]")).to_have_count(0)
-    # Text that is still fading in has not the contrast that it will have.
-    page.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")
+    # Text that is still fading in has not the contrast that it will have. What scrolling drives never ends.
+    page.wait_for_function(
+        "document.getAnimations().every(a => a.timeline !== document.timeline || a.playState !== 'running')"
+    )
 
 
 def serious(page):

@@ -45,8 +45,8 @@ def test_pairs_are_fitted_kept_offered_and_deleted(settings):
     settings.run()
     assert not settings.exception and not settings.error
     (fitted,) = own_calibrations()
-    figures = next(table.value for table in settings.table if "calibration error" in table.value)
-    assert f"now {fitted.after.calibration_error:.3f}" in figures["calibration error"][0]
+    figures = next(one.proto.body for one in settings.get("html") if "Calibration error" in one.proto.body)
+    assert "calibrated:boxes" in figures and f"now {fitted.after.calibration_error:.3f}" in figures
     offered = AppTest.from_function(controls, default_timeout=60).run().selectbox(key="facts_verifier")
     assert "calibrated:boxes" in offered.options
     settings.button(key="drop calibration boxes").click().run()

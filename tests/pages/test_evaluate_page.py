@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import components.cache
 from components.evaluation_results import frame, questions, units
@@ -144,10 +145,30 @@ def test_long_names_on_an_axis_are_cut_where_many_share_it():
     def ticks(names):
         series = Series(name="a", x=tuple(names), y=tuple(0.5 for _ in names))
         axes = {"x": Axis(name="example"), "y": Axis(name="value")}
-        return drawn(Figure(name="f", title="F", kind="points", series=(series,), **axes)).layout.xaxis.ticktext
+        return drawn(Figure(name="f", title="F", kind="points", series=(series,), **axes)).layout.xaxis
 
-    assert ticks(f"{number}ba52e655429939ce03dc94" for number in range(10, 20))[0] == "10ba52e6…"
-    assert ticks(f"d{number}" for number in range(20)) is None
+    long = ticks(f"{number}ba52e655429939ce03dc94" for number in range(10, 20))
+    assert long.labelalias["10ba52e655429939ce03dc94"] == "10ba52e6…"
+    assert long.tickmode is long.ticktext is None  # Plotly leaves out what has no room
+    assert ticks(f"d{number}" for number in range(20)).labelalias is None
+
+
+def test_the_title_of_a_figure_is_text_above_it():
+    def draw():
+        from components.figures import figure_view
+        from engine.studies.values import Axis, Figure, Series
+
+        axes = {"x": Axis(name="x"), "y": Axis(name="y")}
+        figure_view(
+            Figure(name="f", title="Gain by S3", kind="points", series=(Series(name="a", x=(1,), y=(2,)),), **axes),
+            key="f",
+        )
+
+    app = AppTest.from_function(draw).run()
+    assert not app.exception
+    assert [one.value for one in app.markdown] == ["**Gain by S3**"]
+    (chart,) = app.get("plotly_chart")
+    assert "Gain by S3" not in chart.proto.spec and '"filename": "f"' in chart.proto.config
 
 
 def test_every_kind_of_figure_is_drawn_with_its_intervals_and_cases():

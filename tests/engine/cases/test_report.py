@@ -287,6 +287,14 @@ def test_every_kind_of_block_has_a_template():
         fragment(("no block",))
 
 
+def test_on_a_page_a_citation_is_its_number_and_a_cell_of_much_text_is_wide():
+    cited = blocks.Text(answer_runs(full_case().answer, full_case().passages))
+    numbers = re.findall(r'<span class="cite"[^>]*>(.*?)</span>', fragment((cited,)))
+    assert numbers and all(number.isdecimal() for number in numbers)
+    drawn = fragment((blocks.table("", ("a", "b", "c"), (("x" * 50, "x" * 41, "x" * 40),)),))
+    assert re.findall(r"<t[hd][^>]*class=\"long\"[^>]*>(x+)<", drawn) == ["x" * 50, "x" * 41]
+
+
 @pytest.mark.parametrize(("answerable", "doubts"), [(None, 0), (0.3, 1), (0.9, 0)])
 def test_the_first_page_doubts_an_answer_that_the_passages_may_not_give(answerable, doubts):
     text = markdown_report(msgspec.structs.replace(full_case(), answerable=answerable))
