@@ -17,7 +17,7 @@ import msgspec
 
 from engine.cases.review import Mark, check_chain, check_draft
 from engine.core.canonical import canonical, content_hash, digest, settled
-from engine.core.errors import CaseFileError, InputError
+from engine.core.errors import CaseFileError, InputError, raised_as
 from engine.core.values import Case, Json, Value, converted, inputs_hash, sha256
 
 # Older schemas, one step each. Schema 1 was the bare case, without envelope, history and hashes. A kept file of each is
@@ -100,12 +100,11 @@ def read_case_file(data: bytes | str) -> CaseFile:
 def _decoded(data: bytes | str) -> Json:
     if len(data) > LARGEST:
         raise CaseFileError(f"The file has {len(data) / 2**20:,.0f} MB; the limit is {LARGEST >> 20} MB.")
-    try:
+    wrong, way_out = "This is not a case file: it is not", "Export the case again."
+    with raised_as(CaseFileError, f"{wrong} JSON", way_out, msgspec.DecodeError, UnicodeError, RecursionError):
         raw = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise CaseFileError(f"This is not a case file: it is not JSON ({error}). Export the case again.") from error
     if not isinstance(raw, dict):
-        raise CaseFileError("This is not a case file: it is not a JSON object. Export the case again.")
+        raise CaseFileError(f"{wrong} a JSON object. {way_out}")
     return raw
 
 

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 import msgspec
 
 from engine.core.canonical import content_hash, digest
-from engine.core.errors import FileError, InputError
+from engine.core.errors import FileError, InputError, raised_as
 from engine.core.values import Case, Value
 from engine.methods.judge import LEVELS
 from engine.methods.raise_.relevance import Rating, Ratings
@@ -38,13 +38,9 @@ def signing_key() -> bytes | None:
     path = os.environ.get(VARIABLE)
     if not path:
         return None
-    try:
+    way_out = f"Correct the path, or unset {VARIABLE} to review without signatures."
+    with raised_as(FileError, f"The signing key file that {VARIABLE} names cannot be read", way_out, OSError):
         key = Path(path).read_bytes().strip()
-    except OSError as error:
-        raise FileError(
-            f"The signing key file that {VARIABLE} names cannot be read ({error.strerror}). Correct the path, or "
-            f"unset {VARIABLE} to review without signatures."
-        ) from error
     if len(key) < SHORTEST:
         raise FileError(
             f"The signing key has {len(key)} bytes; at least {SHORTEST} are needed. Write a longer one, for example"

@@ -28,6 +28,9 @@ A message is one or two sentences: what happened, and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class GroundworkError(Exception):
     """Root of the tree; `str(error)` is fit to be shown to the user."""
@@ -132,3 +135,18 @@ def first_line(error: BaseException) -> str:
     ('Not there.', 'MemoryError')
     """
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@contextmanager
+def raised_as(kind: type[GroundworkError], what: str, way_out: str, *failures: type[Exception]) -> Iterator[None]:
+    """Raise `failures` of the block as an error of ours: `what` happened, the reason in brackets, the `way_out`.
+
+    >>> with raised_as(FileError, "notes.txt cannot be read", "Check the path.", OSError):
+    ...     raise FileNotFoundError(2, "No such file or directory", "/home/me/notes.txt")
+    Traceback (most recent call last):
+    engine.core.errors.FileError: notes.txt cannot be read (No such file or directory). Check the path.
+    """
+    try:
+        yield
+    except failures as error:
+        raise kind(f"{what} ({getattr(error, 'strerror', None) or first_line(error)}). {way_out}") from error

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import platformdirs
 
-from engine.core.errors import StorageError, first_line
+from engine.core.errors import StorageError, first_line, raised_as
 from engine.core.values import decoded
 
 T = TypeVar("T")
@@ -47,11 +47,9 @@ def replace_file(path: Path, data: bytes) -> None:
 
 def save_json(path: Path, value: Any, what: str) -> None:
     """Put a value of the data folder in place as JSON; raise `StorageError` saying `what` cannot be saved."""
-    try:
+    with raised_as(StorageError, f"{what} cannot be saved in {path}", "Free some space.", OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, msgspec.json.format(msgspec.json.encode(value), indent=1))
-    except OSError as error:
-        raise StorageError(f"{what} cannot be saved in {path} ({first_line(error)}). Free some space.") from error
 
 
 def read_json(path: Path, kind: type[T], absent: T, what: str, so: str) -> tuple[T, str]:
@@ -161,12 +159,9 @@ def models_folder() -> Path:
 
 
 def _make(folder: Path, what: str, variable: str) -> Path:
-    try:
+    way_out = f"Set {variable} to a writable folder."
+    with raised_as(StorageError, f"The {what} {folder} cannot be created", way_out, OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"The {what} {folder} cannot be created ({error.strerror}). Set {variable} to a writable folder."
-        ) from error
     return folder
 
 

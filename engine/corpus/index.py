@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.errors import Cancelled, CorpusLocked, ServerError, StorageError
+from engine.core.errors import Cancelled, CorpusLocked, ServerError, StorageError, raised_as
 from engine.core.files import locked_now, read_json, replace_file, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import sha256
@@ -230,14 +230,13 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
     from filelock import FileLock
 
     def nearest(vector: Floats, count: int) -> NDArray[np.intp]:
-        try:
+        with raised_as(ServerError, "The search index did not answer", "Open the corpus again.", *failures()):
             answer = collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
-        except failures() as error:
-            raise ServerError(f"The search index did not answer ({error}). Open the corpus again.") from error
         return np.array(sorted(snapshot.rows(answer["ids"][0]).values()), dtype=np.intp)
 
     address = os.environ[SERVER]
-    try:
+    way_out = f"Start it with `chroma run`, or unset {SERVER} to use the index in the data folder."
+    with raised_as(ServerError, f"The Chroma server at {address} gave an unexpected reply", way_out, *failures()):
         collection = _server_client(address).get_or_create_collection(
             _server_name(folder), embedding_function=None, configuration=_CONFIGURATION
         )
@@ -248,12 +247,7 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
                 synchronise(collection, snapshot, watch)
                 collection.modify(metadata={"held": held})
         check(found := Index(held, collection.count(), nearest), snapshot)
-    except failures() as error:
-        raise ServerError(
-            f"The Chroma server at {address} gave an unexpected reply ({error}). Start it with `chroma run`, "
-            f"or unset {SERVER} to use the index in the data folder."
-        ) from error
-    return found
+        return found
 
 
 def _current(folder: Path) -> tuple[Path | None, dict[str, str]]:

@@ -76,16 +76,12 @@ def documents_of(
 
 def read_bytes(path: Path, shown: str) -> bytes:
     """A file's bytes; raise `FileError` for one that cannot be read or is larger than `LARGEST`."""
-    try:
+    with records.readable(shown):
         if not path.is_file():
             raise FileError(f"{shown} is not a file that can be read. Check the path.")
         if path.stat().st_size > LARGEST:
             raise FileError(f"{shown} is larger than {LARGEST // 2**20} MB. Split it into smaller files.")
         return path.read_bytes()
-    except OSError as error:
-        raise FileError(
-            f"{shown} cannot be read ({error.strerror}). Check that it exists and that you may read it."
-        ) from error
 
 
 def load_bytes(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -25,7 +25,7 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from engine.core.errors import CorpusError, StorageError
+from engine.core.errors import CorpusError, StorageError, raised_as
 from engine.core.files import place_folder, replace_file, sha256_of
 from engine.core.settings import Chunking
 from engine.core.text import Span
@@ -108,12 +108,9 @@ def read_manifest(folder: Path) -> Manifest | None:
         data = (folder / MANIFEST).read_bytes()
     except FileNotFoundError:
         return None
-    try:
+    damaged = f"The corpus {folder.name} has a damaged manifest"
+    with raised_as(CorpusError, damaged, "Remove it and ingest its files again.", msgspec.DecodeError):
         manifest = decoded(data, Manifest)
-    except msgspec.DecodeError as error:
-        raise CorpusError(
-            f"The corpus {folder.name} has a damaged manifest ({error}). Remove it and ingest its files again."
-        ) from error
     if manifest.schema > SCHEMA:
         raise CorpusError(f"The corpus {folder.name} was created by a newer version of Groundwork. Update Groundwork.")
     return manifest
@@ -124,27 +121,27 @@ def read_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
     if not manifest.generation:
         return empty(manifest)
     place = generation_folder(folder, manifest.generation)
-    try:
+    with _reading(folder):
         documents, passages = _texts(place)
         vectors: Floats = np.load(place / large.VECTORS, mmap_mode="r", allow_pickle=False)
-    except _UNREADABLE as error:
-        raise _damaged(folder, str(error)) from error
-    if vectors.shape != (len(passages), manifest.dimensions) or len(passages) != manifest.passages:
-        raise _damaged(folder, "counts do not agree")
-    return Snapshot(manifest, documents, passages, vectors)
+        if vectors.shape != (len(passages), manifest.dimensions) or len(passages) != manifest.passages:
+            raise ValueError("counts do not agree")
+        return Snapshot(manifest, documents, passages, vectors)
 
 
 def read_documents(folder: Path, manifest: Manifest) -> Mapping[str, Document]:
     """The current generation's documents alone, if there is one; raise `CorpusError` where they cannot be read."""
     if not manifest.generation:
         return {}
-    try:
+    with _reading(folder):
         return _texts(generation_folder(folder, manifest.generation), of_passages=False)[0]
-    except _UNREADABLE as error:
-        raise _damaged(folder, str(error)) from error
 
 
-_UNREADABLE = (OSError, ValueError, msgspec.DecodeError, sqlite3.Error)
+def _reading(folder: Path) -> AbstractContextManager[None]:
+    """Around what reads a generation: `CorpusError` where a file is missing or is not as it was written."""
+    damaged = f"The stored files of the corpus {folder.name} are damaged"
+    failures = (OSError, ValueError, msgspec.DecodeError, sqlite3.Error)
+    return raised_as(CorpusError, damaged, "Remove the corpus and ingest its files again.", *failures)
 
 
 def _texts(place: Path, *, of_passages: bool = True) -> tuple[Mapping[str, Document], Sequence[Passage]]:
@@ -197,16 +194,10 @@ def generation_folder(folder: Path, number: int) -> Path:
     return folder / f"generation-{number:04d}"
 
 
-@contextmanager
-def storage(what: str) -> Iterator[None]:
+def storage(what: str) -> AbstractContextManager[None]:
     """Turn a full disk or a folder that cannot be written into a `StorageError`."""
-    try:
-        yield
-    except (OSError, sqlite3.Error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise StorageError(
-            f"Writing {what} failed ({why}). Free some space or choose another GROUNDWORK_HOME. Earlier data is intact."
-        ) from error
+    way_out = "Free some space or choose another GROUNDWORK_HOME. Earlier data is intact."
+    return raised_as(StorageError, f"Writing {what} failed", way_out, OSError, sqlite3.Error)
 
 
 # The PDF files that documents were read from, so that a page can be shown as it looks. Nothing else depends on them: a
@@ -242,13 +233,6 @@ def drop_originals(folder: Path, documents: Iterable[Document]) -> None:
 
 def _original(folder: Path, document: Document) -> Path:
     return folder / "originals" / f"{sha256(document.text)}.pdf"
-
-
-def _damaged(folder: Path, reason: str) -> CorpusError:
-    return CorpusError(
-        f"The stored files of the corpus {folder.name} are damaged ({reason}). "
-        "Remove the corpus and ingest its files again."
-    )
 
 
 def _read_lines(path: Path, kind: type[T]) -> list[T]:

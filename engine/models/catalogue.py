@@ -13,9 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-import msgspec
-
-from engine.core.errors import FileError, ModelNotFound
+from engine.core.errors import FileError, ModelNotFound, raised_as
 from engine.core.files import models_folder, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import Value, converted
@@ -41,10 +39,8 @@ def is_complete(folder: Path) -> bool:
 
 def check_published(file: Path, digest: str, install: str) -> None:
     """Raise `ModelNotFound` with the command to `install` unless a file has this SHA-256."""
-    try:
+    with raised_as(ModelNotFound, f"{file} cannot be read", f"Run: {install}.", OSError):
         found = sha256_of(file)
-    except OSError as error:
-        raise ModelNotFound(f"{file} cannot be read ({error.strerror}). Run: {install}.") from error
     if found != digest:
         raise ModelNotFound(f"{file} differs from the published file. Run: {install}.")
 
@@ -156,11 +152,10 @@ def catalogue() -> tuple[Entry, ...]:
 
 def read_catalogue(path: Path) -> tuple[Entry, ...]:
     """The entries of a catalogue file; `FileError` where it cannot be read or names a path outside its folder."""
-    try:
+    failures = (OSError, ValueError, TypeError)  # those of TOML and of msgspec among them
+    with raised_as(FileError, f"The model catalogue {path} cannot be read", "Correct it.", *failures):
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         entries = converted([{"name": name, **fields} for name, fields in data.items()], tuple[Entry, ...])
-    except (OSError, ValueError, TypeError, msgspec.ValidationError) as error:
-        raise FileError(f"The model catalogue {path} cannot be read ({error}). Correct it.") from error
     for entry in entries:
         for name in (entry.name, entry.file, *(file.path for file in entry.files)):
             if not _stays_inside(name):

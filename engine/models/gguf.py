@@ -10,16 +10,17 @@ import mmap
 import shutil
 import struct
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ModelError, ModelNotFound, StorageError, first_line
+from engine.core.errors import ModelError, ModelNotFound, StorageError, first_line, raised_as
 from engine.core.files import models_folder, place_folder, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.catalogue import draft_of, folder_name, is_complete
-from engine.models.memory import check_room, reading_a_model
+from engine.models.memory import FREE_SPACE, check_room, reading_a_model
 
 SUFFIX = ".gguf"
 _VERSIONS = (2, 3)
@@ -63,14 +64,15 @@ def read_header(path: Path) -> Header:
 
     Raises `ModelNotFound` where there is no such file, `ModelError` where it is not GGUF, cut or damaged.
     """
-    try:
-        with path.open("rb") as file:
-            if file.read(4) != b"GGUF":
-                raise ModelError(f"{path} is not a GGUF file. Give a .gguf file or a Hugging Face folder.")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _Reader(data, path).header()
-    except OSError as error:
-        raise ModelNotFound(f"{path} cannot be read ({error.strerror}). Check the path.") from error
+    with _readable(path), path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise ModelError(f"{path} is not a GGUF file. Give a .gguf file or a Hugging Face folder.")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _Reader(data, path).header()
+
+
+def _readable(path: Path) -> AbstractContextManager[None]:
+    return raised_as(ModelNotFound, f"{path} cannot be read", "Check the path.", OSError)
 
 
 class _Reader:
@@ -217,16 +219,12 @@ def convert(path: Path, folder: Path, watch: Watch | None = None, *, move: bool 
         check_room(f"Converting {path.name}", folder.parent, *needed_room(header))
         tokenizer, module = _read(path, watch)
         watch.step("writing the weights", 2, 3)
-        try:
+        failed = f"{path.name} cannot be converted into {folder.parent}"
+        with raised_as(StorageError, failed, f"{FREE_SPACE}.", OSError, SafetensorError):
             _write(module, tokenizer, draft)
             if move:
                 path.replace(draft / path.name)
             place_folder(draft, folder)
-        except (OSError, SafetensorError) as error:
-            raise StorageError(
-                f"{path.name} cannot be converted into {folder.parent} ({first_line(error)}). Free some space, "
-                "or set GROUNDWORK_MODELS to another disk."
-            ) from error
         watch.report("writing the weights", 3, 3)
     return folder
 
@@ -306,7 +304,5 @@ def converted_folder(path: Path, watch: Watch | None = None) -> Path:
     """The folder of a converted GGUF file, converted now if it was not; named by the file's SHA-256, too."""
     if not path.is_file():
         raise ModelNotFound(f"{path} does not exist. Check the path.")
-    try:
+    with _readable(path):
         return convert(path, models_folder() / folder_name(path.stem, sha256_of(path)), watch)
-    except OSError as error:
-        raise ModelNotFound(f"{path} cannot be read ({error.strerror}). Check the path.") from error

@@ -19,12 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from engine.core.errors import ModelError, ModelNotFound, StorageError, first_line
+from engine.core.errors import ModelError, ModelNotFound, StorageError, first_line, raised_as
 from engine.core.files import models_folder, place_folder, sha256_of
 from engine.core.progress import Watch
 from engine.models.catalogue import UNFINISHED, Entry, Wheel, draft_of, locked
 from engine.models.gguf import convert
-from engine.models.memory import check_room
+from engine.models.memory import FREE_SPACE, check_room
 
 _BLOCK = 1 << 20
 _MB = 1_000_000
@@ -38,21 +38,16 @@ def install(entry: Entry, watch: Watch | None = None) -> Path:
     cannot be fetched or is not what the catalogue says, `Cancelled`.
     """
     watch = watch or Watch()
-    downloads = downloads_of(entry)
-    try:
-        with locked(downloads, watch):
-            if not entry.installed:
-                downloads.mkdir(exist_ok=True)
-                needed = needed_disk(entry, downloads)
-                check_room(f"Installing {entry.name}", models_folder(), needed, entry.memory)
-                fetch(entry, downloads, watch)
-                _place(entry, join(entry, downloads, watch), watch)
-            shutil.rmtree(downloads, ignore_errors=True)
-    except OSError as error:
-        raise StorageError(
-            f"{entry.name} cannot be written to {models_folder()} ({first_line(error)}). Free some space, "
-            "or set GROUNDWORK_MODELS to another disk; then install again to resume."
-        ) from error
+    downloads, failed = downloads_of(entry), f"{entry.name} cannot be written to {models_folder()}"
+    way_out = f"{FREE_SPACE}; then install again to resume."
+    with raised_as(StorageError, failed, way_out, OSError), locked(downloads, watch):
+        if not entry.installed:
+            downloads.mkdir(exist_ok=True)
+            needed = needed_disk(entry, downloads)
+            check_room(f"Installing {entry.name}", models_folder(), needed, entry.memory)
+            fetch(entry, downloads, watch)
+            _place(entry, join(entry, downloads, watch), watch)
+        shutil.rmtree(downloads, ignore_errors=True)
     return entry.folder
 
 
@@ -61,17 +56,15 @@ def remove(entry: Entry, watch: Watch | None = None) -> None:
     downloads = downloads_of(entry)
     if not entry.folder.exists() and not downloads.exists():
         raise ModelNotFound(f"{entry.name} is not installed.")
-    try:
-        with locked(downloads, watch or Watch()):
-            shutil.rmtree(downloads, ignore_errors=True)
-            if entry.folder.exists():
-                entry.folder.rename(downloads)  # at once, so that no half of it is taken for a model
-                shutil.rmtree(downloads)
-    except OSError as error:
-        raise StorageError(
-            f"{entry.name} cannot be removed ({first_line(error)}). Close the programs that use it, then remove it "
-            f"again."
-        ) from error
+    way_out = "Close the programs that use it, then remove it again."
+    with (
+        raised_as(StorageError, f"{entry.name} cannot be removed", way_out, OSError),
+        locked(downloads, watch or Watch()),
+    ):
+        shutil.rmtree(downloads, ignore_errors=True)
+        if entry.folder.exists():
+            entry.folder.rename(downloads)  # at once, so that no half of it is taken for a model
+            shutil.rmtree(downloads)
 
 
 def downloads_of(entry: Entry) -> Path:
@@ -213,15 +206,15 @@ def _place(entry: Entry, joined: Path, watch: Watch) -> None:
 
 def unpack(entry: Entry, joined: Path, draft: Path, watch: Watch) -> None:
     """The catalogue's members of the joined zip, each of the size and SHA-256 that it must have; no others."""
-    try:
-        with zipfile.ZipFile(joined) as archive:
-            for number, file in enumerate(entry.files):
-                watch.step("unpacking", number, len(entry.files))
-                path, digest = draft / file.path, hashlib.sha256()
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("wb") as out:
-                    copy_member(archive, file.member, file.bytes, out, digest.update, watch)
-                if digest.hexdigest() != file.sha256:
-                    raise zipfile.BadZipFile(f"{file.member} has a different SHA-256")
-    except _BROKEN as error:
-        raise ModelError(f"{entry.file} cannot be unpacked ({first_line(error)}). Nothing was installed.") from error
+    with (
+        raised_as(ModelError, f"{entry.file} cannot be unpacked", "Nothing was installed.", *_BROKEN),
+        zipfile.ZipFile(joined) as archive,
+    ):
+        for number, file in enumerate(entry.files):
+            watch.step("unpacking", number, len(entry.files))
+            path, digest = draft / file.path, hashlib.sha256()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as out:
+                copy_member(archive, file.member, file.bytes, out, digest.update, watch)
+            if digest.hexdigest() != file.sha256:
+                raise zipfile.BadZipFile(f"{file.member} has a different SHA-256")

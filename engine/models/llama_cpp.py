@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ModelError
+from engine.core.errors import ModelError, raised_as
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 
@@ -40,13 +40,11 @@ class LlamaCpp:
         """Load the file unless it is, with room for so many tokens; `ModelError` where llama.cpp cannot."""
         if tokens <= self.context:
             return
-        self._server = None  # its memory is free before the next one takes more
+        self.context, self._server = 0, None  # its memory is free before the next one takes more
         context = min(self.window, max(CONTEXT, 1 << (tokens - 1).bit_length()))
-        try:
+        failures = (ImportError, RuntimeError)  # a system library may be missing, as libgomp in slim images
+        with raised_as(ModelError, f"llama.cpp cannot load {self.file.name}", "Download it again.", *failures):
             self._server = served(self.file, context, self.threads)
-        except (ImportError, RuntimeError) as error:  # a system library may be missing, as libgomp in slim images
-            self.context = 0
-            raise ModelError(f"llama.cpp cannot load {self.file.name} ({error}). Download it again.") from error
         self.context = context
 
     def write(

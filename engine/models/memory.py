@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ModelError, ModelNotFound, PromptTooLong, StorageError, first_line
+from engine.core.errors import ModelError, ModelNotFound, PromptTooLong, StorageError, raised_as
 from engine.core.files import free_disk
 from engine.models.protocols import TokenPrompt
 
@@ -88,14 +88,14 @@ def free_memory(device: str) -> int:
     return int(psutil.virtual_memory().available)
 
 
+FREE_SPACE = "Free some space, or set GROUNDWORK_MODELS to another disk"
+
+
 def check_room(what: str, folder: Path, disk: int, memory: int) -> None:
     """Raise `StorageError` or `ModelError` where `what` ("Installing x") needs more bytes than are free."""
     free, left = free_disk(folder), free_memory("cpu")
     if disk > free:
-        raise StorageError(
-            f"{what} needs {disk / 1e9:.1f} GB in {folder}; {free / 1e9:.1f} GB are free. Free some space, or set "
-            "GROUNDWORK_MODELS to another disk."
-        )
+        raise StorageError(f"{what} needs {disk / 1e9:.1f} GB in {folder}; {free / 1e9:.1f} GB are free. {FREE_SPACE}.")
     if memory > left:
         raise ModelError(
             f"{what} needs {memory / 1e9:.1f} GB of memory; {left / 1e9:.1f} GB are free. Close other programs, or "
@@ -228,11 +228,9 @@ SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
 @contextmanager
 def loading(what: str, way_out: str) -> Iterator[None]:
     """`reading_a_model` for a model that is named by id or folder; `ModelNotFound` with the way out where it fails."""
-    try:
-        with reading_a_model():
-            yield
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelNotFound(f"{what} cannot be loaded ({first_line(error)}). {way_out}") from error
+    failures = (OSError, ValueError, KeyError, RuntimeError)
+    with raised_as(ModelNotFound, f"{what} cannot be loaded", way_out, *failures), reading_a_model():
+        yield
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.core.errors import CannotDo, ModelError, ModelNotFound
+from engine.core.errors import CannotDo, ModelError, ModelNotFound, raised_as
 from engine.core.files import ASSETS, EMBEDDED
 from engine.core.metrics import Entails
 from engine.core.progress import Watch
@@ -280,14 +280,11 @@ def load_embedded(folder: Path = FOLDER, name: str = EMBEDDED) -> EmbeddedVerifi
     """The verifier from its shipped folder on its base; raise `ModelNotFound` with the way out."""
     from engine.models.verifier_network import load_network
 
-    try:
+    failures = (OSError, msgspec.DecodeError, KeyError, RuntimeError)
+    way_out = "Restore that folder, or train it again: python -m training.verifier --data DIR."
+    with raised_as(ModelNotFound, f"The {name} verifier in {folder} cannot be read", way_out, *failures):
         calibration = decoded((folder / "thresholds.json").read_bytes(), Calibration)
         network, tokenizer = load_network(folder)
-    except (OSError, msgspec.DecodeError, KeyError, RuntimeError) as error:
-        raise ModelNotFound(
-            f"The {name} verifier in {folder} cannot be read ({error}). Restore that folder, "
-            "or train it again: python -m training.verifier --data DIR."
-        ) from error
     return EmbeddedVerifier(network, tokenizer, calibration, name)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.core.errors import ModelNotFound
+from engine.core.errors import ModelNotFound, raised_as
 from engine.core.files import ASSETS
 from engine.core.values import decoded
 from engine.models.alignment import clean
@@ -123,9 +123,8 @@ def load_large() -> LargeVerifier:
         raise ModelNotFound(
             f"The large verifier needs {BASE}, which is not installed. Run: {base.how_to_install}, or use embedded."
         )
-    try:
+    way_out = "Restore it, or use embedded."
+    with raised_as(ModelNotFound, f"{FOLDER} cannot be read", way_out, OSError, msgspec.DecodeError):
         calibration = decoded((FOLDER / "thresholds.json").read_bytes(), Calibration)
-    except (OSError, msgspec.DecodeError) as error:
-        raise ModelNotFound(f"{FOLDER} cannot be read ({error}). Restore it, or use embedded.") from error
     model = HuggingFaceModel.load(base.folder, called=LARGE, adapter=FOLDER)
     return LargeVerifier(model.module, model.tokenizer, calibration)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from engine.core.errors import InputError, StorageError
+from engine.core.errors import InputError, StorageError, raised_as
 from engine.core.files import locked_now, package_versions
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded, sha256
@@ -82,7 +82,8 @@ def evaluate(
     control, config = control or Control(), parse_config(text)
     check_folder(folder, resume)
     busy = InputError(f"Another process is running in {folder}. Wait for it to finish, or choose another folder.")
-    try:
+    way_out = "Free some space or make the folder writable, then resume; or choose another folder."
+    with raised_as(StorageError, f"The run in {folder} could not be written", way_out, OSError):
         folder.mkdir(parents=True, exist_ok=True)
         with locked_now(folder / ".lock", busy):
             planned = plan(config)
@@ -96,11 +97,6 @@ def evaluate(
                 with closing(_pool(run, workers, on, tools)) as pool:
                     run.go(pool)
             return draw(folder)
-    except OSError as error:
-        raise StorageError(
-            f"The run in {folder} could not be written ({error.strerror or error}). Free some space or make the folder "
-            "writable, then resume; or choose another folder."
-        ) from error
 
 
 def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:
@@ -147,16 +143,14 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
 
 def stored(folder: Path) -> tuple[RunManifest, Config, list[Row]]:
     """The manifest of a run, its config, its rows in the order of its units; raise `InputError` if there is none."""
-    try:
+    damaged, again = f"{folder}/run.json is damaged", "Start again in a new folder."
+    with (
+        raised_as(InputError, f"{folder} does not contain a run", "Give the folder used with --out.", OSError),
+        raised_as(InputError, damaged, again, msgspec.MsgspecError),
+    ):
         manifest = decoded((folder / "run.json").read_bytes(), RunManifest)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
         by_unit = {row.unit: row for row in Journal(folder).rows()}
-    except OSError as error:
-        raise InputError(
-            f"{folder} does not contain a run ({error.strerror}). Give the folder used with --out."
-        ) from error
-    except msgspec.MsgspecError as error:
-        raise InputError(f"{folder}/run.json is damaged ({error}). Start again in a new folder.") from error
     return manifest, config, [by_unit[unit] for unit in manifest.units if unit in by_unit]
 
 

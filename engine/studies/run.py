@@ -15,14 +15,14 @@ import os
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, InputError, ServerError, StorageError
+from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, InputError, ServerError, StorageError, raised_as
 from engine.core.files import replace_file
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
@@ -46,12 +46,9 @@ class Journal:
         found: dict[Unit, Row] = {}
         whole, _, _ = self._read().rpartition(b"\n")
         for number, line in enumerate(whole.splitlines(), start=1):
-            try:
+            strange = f"Line {number} of {self.path} is not a row of this version"
+            with raised_as(InputError, strange, "Start again in a new folder.", msgspec.MsgspecError):
                 row = decoded(line, Row)
-            except msgspec.MsgspecError as error:
-                raise InputError(
-                    f"Line {number} of {self.path} is not a row of this version ({error}). Start again in a new folder."
-                ) from error
             found[row.unit] = row
         return list(found.values())
 
@@ -84,12 +81,8 @@ def write_whole(path: Path, data: bytes) -> None:
         replace_file(path, data)
 
 
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written ({error.strerror}). Free some disk space and resume.") from error
+def _writing(path: Path) -> AbstractContextManager[None]:
+    return raised_as(StorageError, f"{path} cannot be written", "Free some disk space and resume.", OSError)
 
 
 TRIES = 3  # of a unit that loses its worker or its server; then it counts as failed

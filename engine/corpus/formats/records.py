@@ -10,12 +10,13 @@ import io
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from engine.core.errors import FileError
+from engine.core.errors import FileError, raised_as
 from engine.core.progress import Watch
 from engine.core.text import BETWEEN_CELLS, well_formed
 from engine.core.values import Document, Json, Value as Frozen
@@ -36,6 +37,11 @@ Bad = Callable[[FileError], None]
 def refuse(error: FileError) -> None:
     """Raise the error: a file is taken whole or not at all."""
     raise error
+
+
+def readable(name: str) -> AbstractContextManager[None]:
+    """Around what reads a file from the disk: `FileError` where that fails."""
+    return raised_as(FileError, f"{name} cannot be read", "Check that it exists and that you may read it.", OSError)
 
 
 def jsonl_documents(text: str, name: str, fields: Fields | None = None, bad: Bad = refuse) -> list[Document]:
@@ -101,7 +107,8 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
     found: list[Document] = []
-    try:
+    way_out = "Save it as CSV with a header line."
+    with raised_as(FileError, f"{name} cannot be read as a table", way_out, csv.Error):
         columns = [c.strip() or f"column {place}" for place, c in enumerate(reader.fieldnames or (), start=1)]
         reader.fieldnames = columns
         if again := next((c for c, count in Counter(columns).items() if count > 1), ""):
@@ -116,10 +123,8 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
                 place = f"{name}#{line}"
                 key, title = cells.get(names.id) or place, cells.get(names.title) or _row_title(cells, name, line)
                 found.append(Document(id=key, title=title, text=content, source=place, media_type="text/csv"))
-    except csv.Error as error:
-        raise FileError(f"{name} cannot be read as a table ({error}). Save it as CSV with a header line.") from error
     if not found:
-        raise FileError(f"{name} has no rows with text below its header line. Save it as CSV with a header line.")
+        raise FileError(f"{name} has no rows with text below its header line. {way_out}")
     if names.title not in columns:
         found = _titled_apart(found, name)
     return list(without_repeats(found, name, bad))
@@ -197,7 +202,7 @@ def is_layout(path: Path) -> bool:
 def stream(path: Path, watch: Watch | None = None, bad: Bad = refuse) -> Iterator[Document]:
     """The passages in order, `watch` told of bytes read and `bad` of each record that does not fit, with its place."""
     watch, size, number = watch or Watch(), 0, 0
-    try:
+    with readable(path.name):
         size = path.stat().st_size
         with path.open("rb") as file:
             if file.read(len(BOM_UTF8)) != BOM_UTF8:
@@ -215,10 +220,6 @@ def stream(path: Path, watch: Watch | None = None, bad: Bad = refuse) -> Iterato
                 title, text = well_formed(str(row.get("title") or "")), well_formed(text)
                 media_type = "text/tab-separated-values"
                 yield Document(id=str(key), title=title, text=text, source=path.name, media_type=media_type)
-    except OSError as error:
-        raise FileError(
-            f"{path.name} cannot be read ({error.strerror}). Check that it exists and that you may read it."
-        ) from error
     if not number:
         raise FileError(f"{path.name} has no passages below its header line.")
     watch.step("read", size, size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from engine.core.errors import FileError, GroundworkError, RecordError
+from engine.core.errors import FileError, GroundworkError, RecordError, raised_as
 from engine.core.values import AuditRecord, GivenPassage, Passage, identity, numbered_jsonl
 from engine.corpus.formats.records import LONGEST_CELL
 from engine.studies.example import Example
@@ -74,22 +75,24 @@ def records(path: Path) -> Iterator[tuple[str, int, Record]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, int, Record]]:
-    try:
-        with path.open(encoding="utf-8", newline="\n") as lines:
-            for number, data in numbered_jsonl(lines):
-                if isinstance(data, RecordError):
-                    raise RecordError(f"{path.name}: {data}")
-                yield f"{path.name}, line {number}", number, data
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path} cannot be read as UTF-8 text ({error}). Write one JSON object per line.") from error
+    with (
+        _readable(path, "UTF-8 text", "Write one JSON object per line.", UnicodeDecodeError),
+        path.open(encoding="utf-8", newline="\n") as lines,
+    ):
+        for number, data in numbered_jsonl(lines):
+            if isinstance(data, RecordError):
+                raise RecordError(f"{path.name}: {data}")
+            yield f"{path.name}, line {number}", number, data
+
+
+def _readable(path: Path, kind: str, way_out: str, *failures: type[Exception]) -> AbstractContextManager[None]:
+    return raised_as(FileError, f"{path} cannot be read as {kind}", way_out, OSError, *failures)
 
 
 def _list(path: Path) -> list[Any]:
     """A JSON file's list; the list under `data` where the file is an object with one."""
-    try:
+    with _readable(path, "JSON", "Give a JSONL file the extension .jsonl.", msgspec.DecodeError):
         whole = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
-        raise FileError(f"{path} cannot be read as JSON ({error}). Give a JSONL file the extension .jsonl.") from error
     listed = whole.get("data") if isinstance(whole, dict) else whole
     return listed if isinstance(listed, list) else [whole]
 
@@ -97,18 +100,18 @@ def _list(path: Path) -> list[Any]:
 def _table(path: Path) -> Iterator[Record]:
     """The rows by the names of the first line; a table without a question there has numbered columns."""
     csv.field_size_limit(LONGEST_CELL)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, delimiter="\t" if path.suffix.casefold() == ".tsv" else ",")
-            first = next(rows, [])
-            names = [name.strip() for name in first]
-            if not {name.casefold() for name in names} & {"question", "query-id"}:
-                names = [str(number) for number in range(len(first))]
-                yield dict(zip(names, first, strict=True))
-            for row in rows:
-                yield dict(zip(names, row, strict=False))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path} cannot be read as a table ({error}). Save it as UTF-8 CSV.") from error
+    with (
+        _readable(path, "a table", "Save it as UTF-8 CSV.", UnicodeDecodeError, csv.Error),
+        path.open(encoding="utf-8-sig", newline="") as file,
+    ):
+        rows = csv.reader(file, delimiter="\t" if path.suffix.casefold() == ".tsv" else ",")
+        first = next(rows, [])
+        names = [name.strip() for name in first]
+        if not {name.casefold() for name in names} & {"question", "query-id"}:
+            names = [str(number) for number in range(len(first))]
+            yield dict(zip(names, first, strict=True))
+        for row in rows:
+            yield dict(zip(names, row, strict=False))
 
 
 def _parquet(path: Path) -> list[Any]:
@@ -117,10 +120,8 @@ def _parquet(path: Path) -> list[Any]:
         from pyarrow.parquet import read_table
     except ImportError as error:
         raise FileError("Parquet files need pyarrow. Install it, or save the set as JSONL.") from error
-    try:
+    with _readable(path, "Parquet", "Save the set as JSONL.", ArrowException):
         return list(read_table(path).to_pylist())
-    except (OSError, ArrowException) as error:
-        raise FileError(f"{path} cannot be read as Parquet ({error}). Save the set as JSONL.") from error
 
 
 def text(record: Record, *names: str) -> str:
