@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -61,14 +60,14 @@ def of_condition(rows: Sequence[Row], name: str) -> list[Row]:
     """The rows as if each unit were that condition alone; one without an answer is a failed one."""
     found = []
     for row in rows:
-        values: dict[str, Any] = row.values.get("conditions", {}).get(name, {})
+        values = row.value("conditions", name) or {}
         state = "done" if values.get("outcome") in WITH_ANSWER else "failed"
         found.append(replace(row, unit=replace(row.unit, method=name), values=values, state=state))
     return found
 
 
 def score_tables(
-    rows: Sequence[Row], names: Sequence[str], pairs: Sequence[tuple[str, str]], how: Rules
+    rows: Sequence[Row], names: Sequence[str], pairs: Sequence[tuple[str, str]], marks: Fires
 ) -> list[StudyTable]:
     """Means of every score by condition, what came of the calls, and the paired differences."""
     by = {name: of_condition(rows, name) for name in names}
@@ -87,7 +86,7 @@ def score_tables(
         _outcomes(rows, by),
         _added(rows, by),
         _comparisons(rows, by, pairs, defined),
-        _gated(rows, by, defined, how),
+        _gated(rows, by, defined, marks),
     ]
 
 
@@ -166,35 +165,35 @@ def fires(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Fires:
         found["D"] = {row.unit: row.values["s3"] < limit for row in rows if row.values.get("s3") is not None}
     for name in names:
         for trigger in triggers(how) if name.startswith("v2") else ():
-            fired = {row.unit: row.values.get("fired", {}).get(trigger) for row in rows}
+            fired = {row.unit: row.value("fired", trigger) for row in rows}
             found[f"{name}, {trigger}"] = {unit: mark for unit, mark in fired.items() if mark is not None}
     return found
 
 
-def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequence[Score], how: Rules) -> StudyTable:
+def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequence[Score], marks: Fires) -> StudyTable:
     """Each second pass under its own rule: where it does not fire, its answer is A's."""
 
-    def line_of(rule: str, marks: Mapping[Unit, bool]) -> tuple[Cell, ...]:
+    def line_of(rule: str, fired: Mapping[Unit, bool]) -> tuple[Cell, ...]:
         both = zip(by[rule.partition(",")[0]], by["A"], rows, strict=True)
-        kept = [own if marks.get(row.unit) else first for own, first, row in both]
+        kept = [own if fired.get(row.unit) else first for own, first, row in both]
         found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (kept, by["A"]))) for s in scores)
-        return rule, sum(marks.values()), len(rows) - len(marks), *(one.difference for one in found)
+        return rule, sum(fired.values()), len(rows) - len(fired), *(one.difference for one in found)
 
     differences = (replace(s.column, unit=f"{s.column.unit}, difference") for s in scores)
     return table(
         "gated",
         "Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",
         (*Column.row("condition | fired (runs) | not asked (runs)"), *differences),
-        (line_of(*rule) for rule in fires(rows, list(by), how).items()),
+        (line_of(*rule) for rule in marks.items()),
         rows,
         shows="grounded refinement, section 3.8",
         intervals=(PAIRED,),
     )
 
 
-def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> StudyTable:
+def flag_table(rows: Sequence[Row], names: Sequence[str], marks: Fires, how: Rules) -> StudyTable:
     """How often each rule starts a second pass: one row per trigger that the config asks for."""
-    limit, marks = run_threshold(rows, how), fires(rows, names, how)
+    limit = run_threshold(rows, how)
     rules: list[tuple[str, str, list[bool | None], str]] = []
     if "E" in names:
         rules.append(("E", "every time", [True if row.state == "done" else None for row in rows], ""))
@@ -299,8 +298,8 @@ def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     units = {**fields, "seconds": "s"}
 
     def line_of(name: str) -> tuple[Cell, ...]:
-        costs = [replace(row, values=row.values["cost"]) for row in of_condition(rows, name) if row.values.get("cost")]
-        return name, *(measure(costs, field, None) for field in units)
+        own = of_condition(rows, name)
+        return name, *(measure(own, ("cost", field), None) for field in units)
 
     columns = (Column(name=field, unit=unit, better="lower") for field, unit in units.items())
     return table(
@@ -320,8 +319,8 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
     """Gain of D over A by quartile of S3: in citation precision, and by the judge's votes where there are any."""
     kinds = {"citation precision": [_gain(row) for row in rows]}
     if by_judge:
-        asked = [row.values.get("judged", {}) if row.values.get("s3") is not None else {} for row in rows]
-        kinds["judge, +1 D, -1 A"] = [VOTES.get(judged.get("D-A", "")) for judged in asked]
+        asked = [row.value("judged", "D-A") if row.value("s3") is not None else "" for row in rows]
+        kinds["judge, +1 D, -1 A"] = [VOTES.get(winner or "") for winner in asked]
     tables, figures, said = [], [], []
     for unit, gains in kinds.items():
         points = [(row, gain) for row, gain in zip(rows, gains, strict=True) if gain is not None]
@@ -339,7 +338,7 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
 
 
 def _gain(row: Row) -> float | None:
-    first, second = (row.values.get("conditions", {}).get(n, {}).get("citation_precision") for n in ("A", "D"))
+    first, second = (row.value("conditions", name, "citation_precision") for name in ("A", "D"))
     return None if first is None or second is None or row.values.get("s3") is None else second - first
 
 

@@ -34,11 +34,16 @@ def by_method(rows: Sequence[Row], methods: Iterable[str] | None = None) -> dict
     return {method: own for method in asked if (own := of_method(rows, method))}
 
 
-def by_question(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> dict[str, float]:
+ValueName = str | tuple[str, ...]
+"""The name of a row's value, or the path to one inside another, as `Row.value` takes it."""
+
+
+def by_question(rows: Sequence[Row], name: ValueName, failed: float | None = 0.0) -> dict[str, float]:
     """Mean over the seeds of value `name` by question; a question in which it is never defined is left out."""
+    path = (name,) if isinstance(name, str) else name
     found: dict[str, list[float]] = defaultdict(list)
     for row in rows:
-        value = row.values.get(name) if row.state == "done" else failed
+        value = row.value(*path) if row.state == "done" else failed
         if value is not None:
             found[row.unit.example].append(float(value))
     # Exact sums: equal values in another order of seeds have an equal mean.
@@ -56,7 +61,7 @@ def measured(values: Mapping[str, float] | Sequence[float]) -> Measure:
     return Measure(value=mean, low=low, high=high, n=len(listed))
 
 
-def measure(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> Measure:
+def measure(rows: Sequence[Row], name: ValueName, failed: float | None = 0.0) -> Measure:
     """The mean of value `name` over the questions of these rows."""
     return measured(by_question(rows, name, failed))
 

@@ -44,8 +44,7 @@ def rounded(cell: Cell) -> str:
 
 def heading(column: Column) -> str:
     """Name, unit and direction: "ROUGE-L (F1) ↑"."""
-    unit = f" ({column.unit})" if column.unit else ""
-    return f"{column.name}{unit} {ARROWS[column.better]}".strip()
+    return f"{column.label} {ARROWS[column.better]}".strip()
 
 
 def caption(table: StudyTable) -> str:
@@ -60,11 +59,10 @@ def to_csv(table: StudyTable) -> str:
     data: dict[str, list[object]] = {}
     for j, column in enumerate(table.columns):
         cells = [row[j] for row in table.rows]
-        name = f"{column.name} ({column.unit})" if column.unit else column.name
         values = (cell.value if isinstance(cell, Measure) else cell for cell in cells)
-        data[name] = [quoted(value) if isinstance(value, str) else value for value in values]
+        data[column.label] = [quoted(value) if isinstance(value, str) else value for value in values]
         for end in ("low", "high", "n") if any(isinstance(cell, Measure) for cell in cells) else ():
-            data[f"{name} {end}"] = [getattr(cell, end, None) for cell in cells]
+            data[f"{column.label} {end}"] = [getattr(cell, end, None) for cell in cells]
     text: str = pd.DataFrame(data, dtype=object).to_csv(index=False, lineterminator="\n")
     return text
 
@@ -85,9 +83,7 @@ def _cell(cell: Cell) -> str:
 
 def to_latex(table: StudyTable) -> str:
     """A booktabs table."""
-    heads = [
-        f"{latex(f'{c.name} ({c.unit})' if c.unit else c.name)} {LATEX_ARROWS[c.better]}".strip() for c in table.columns
-    ]
+    heads = [f"{latex(column.label)} {LATEX_ARROWS[column.better]}".strip() for column in table.columns]
     kinds = "".join("l" if all(isinstance(row[j], str) for row in table.rows) else "r" for j in range(len(heads)))
     frame = pd.DataFrame([[latex(rounded(cell)) for cell in row] for row in table.rows], columns=heads, dtype=object)
     drawn: str = frame.to_latex(index=False, escape=False, caption=latex(caption(table)), column_format=kinds)

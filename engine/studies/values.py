@@ -69,6 +69,13 @@ class Row(Value, frozen=True, omit_defaults=True):
     unparsed: int = 0
     failure: Failure | None = None
 
+    def value(self, *path: str) -> Any:
+        """The value at a path of names, each inside the one before; None where the row does not have it."""
+        found: Any = self.values
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
+
 
 class Estimate(Value, frozen=True):
     """The largest cost of a unit or a run: answers written, texts scored by forwards, prompt tokens read.
@@ -104,6 +111,11 @@ class Column(Value, frozen=True):
     name: str
     unit: str = ""
     better: Better = ""
+
+    @property
+    def label(self) -> str:
+        """Name and unit: "ROUGE-L (F1)"."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
 
     @classmethod
     def of(cls, head: str) -> Column:

@@ -33,16 +33,11 @@ BASE = "input x gradient"
 SCALE = "Normalised, passage tokens only, in [-1, 1]. The papers use other scales, so compare sign and order."
 
 
-def of_ranking(rows: Sequence[Row], name: str, field: str = "abpc") -> list[Row]:
-    """The rows with one ranking's figure as the value `field`."""
-    return [replace(row, values={field: row.values.get(field, {}).get(name)}) for row in rows]
-
-
 def _by_method(rows: Sequence[Row], values: Mapping[str, Mapping[str, float]]) -> tuple[StudyTable, Figure]:
     means = {name: summary.measured(own) for name, own in values.items()}
 
     def line_of(name: str, own: Mapping[str, float]) -> tuple[Cell, ...]:
-        nats = summary.measure(of_ranking(rows, name, "abpc_nats"), "abpc_nats", None)
+        nats = summary.measure(rows, ("abpc_nats", name), None)
         return name, means[name], sum(v > 0 for v in own.values()), len(own), nats
 
     rankings = summary.table(
@@ -85,8 +80,8 @@ def _diagnostics(rows: Sequence[Row]) -> StudyTable:
         "first_token_share": "share of |relevance|",
         "density_ratio": "mean |relevance|, passages over elsewhere",
     }
-    flat = [replace(row, values=row.values.get("diagnostics", {})) for row in rows]
-    body = ((name.replace("_", " "), what, summary.measure(flat, name, None)) for name, what in names.items())
+    means = {name: summary.measure(rows, ("diagnostics", name), None) for name in names}
+    body = ((name.replace("_", " "), what, means[name]) for name, what in names.items())
     title, shows = f"What a map of {BASE} looks like", "grounded refinement, Table 14"
     return summary.table("diagnostics", title, "figure | what it is | mean", body, rows, shows=shows)
 
@@ -103,7 +98,7 @@ def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
     grid = np.linspace(0, 1, 11)
     series = []
     for name in names:
-        own = [row.values["curves"][name] for row in rows if name in row.values.get("curves", {})]
+        own = [curve for row in rows if (curve := row.value("curves", name))]
         for place, way in ((1, "MoRF"), (2, "LeRF")):
             if own:
                 mean = np.mean([np.interp(grid, curve[0], curve[place]) for curve in own], axis=0)
@@ -161,7 +156,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     """ABPC by method with intervals, paired differences, curves, diagnostics; of the rankings that the rows have."""
     there = {name for row in rows for name in row.values.get("abpc", {})}
     names = [name for name in (BASE, *extra(config), "occlusion", "random") if name in there]
-    values = {name: summary.by_question(of_ranking(rows, name), "abpc", None) for name in names}
+    values = {name: summary.by_question(rows, ("abpc", name), None) for name in names}
     rankings, bars = _by_method(rows, values)
     return Results(
         tables=(rankings, _differences(rows, values), _diagnostics(rows)),

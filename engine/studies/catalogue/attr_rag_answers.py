@@ -99,10 +99,9 @@ def criteria_table(rows: Sequence[Row]) -> StudyTable:
     """Mean scores by criterion over the replies that could be read, and how many could not."""
 
     def line_of(name: str, own: Sequence[Row]) -> tuple[Cell, ...]:
-        flat = [replace(row, values={**row.values, **(row.values.get("criteria") or {})}) for row in own]
         _, failed, unparsed = counts(own)
-        means = (measure(flat, score, None) for score in (*CRITERIA, "total"))
-        return name, *means, len(own) - failed - unparsed, unparsed, failed
+        means = (measure(own, ("criteria", criterion), None) for criterion in CRITERIA)
+        return name, *means, measure(own, "total", None), len(own) - failed - unparsed, unparsed, failed
 
     criteria = (Column(name=name, unit="0 to 5", better="higher") for name in CRITERIA)
     counted = Column.row("total (0 to 30) ↑ | read (replies) | unparsed (replies) | failed (units)")

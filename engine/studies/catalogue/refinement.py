@@ -54,9 +54,8 @@ Pairs = Sequence[tuple[str, str]]
 Winners = Sequence[Winner | None]
 
 
-def judge_tables(rows: Sequence[Row], pairs: Pairs, how: Rules) -> list[StudyTable]:
+def judge_tables(rows: Sequence[Row], pairs: Pairs, marks: Fires, how: Rules) -> list[StudyTable]:
     """All runs under the conditions' own rules (Table 2), the runs that a trigger flags (Tables 10 and 11), all on."""
-    marks = fires(rows, [name for names in pairs for name in names], how)
     ruled = gated(rows, pairs, marks, how)
     tables = [_table("judge", "Pairs of conditions by the judge, each under its own rule", rows, ruled)]
     second = [(first, other) for first, other in pairs if first.startswith("v2")]
@@ -104,8 +103,8 @@ def _stands_for(row: Row, name: str, marks: Fires, trigger: str) -> str | None:
 
 def _winner(row: Row, first: str, second: str) -> Winner | None:
     """The stored winner of a pair, in whichever order it was judged."""
-    judged: dict[str, Winner] = row.values.get("judged", {})
-    return judged.get(f"{first}-{second}") or swapped(judged.get(f"{second}-{first}"))
+    found: Winner | None = row.value("judged", f"{first}-{second}") or swapped(row.value("judged", f"{second}-{first}"))
+    return found
 
 
 def votes(rows: Sequence[Row], winners: Winners) -> Measure:
@@ -142,9 +141,9 @@ def _table(
     )
 
 
-def judge_figure(rows: Sequence[Row], pairs: Pairs, how: Rules) -> Figure:
+def judge_figure(rows: Sequence[Row], pairs: Pairs, marks: Fires, how: Rules) -> Figure:
     """Mean vote of every pair, each condition under its own rule."""
-    found = gated(rows, pairs, fires(rows, [name for names in pairs for name in names], how), how)
+    found = gated(rows, pairs, marks, how)
     bars = line("all runs", {title: votes(rows, winners) for title, winners in found.items()})
     axes = "comparison", "mean vote (+1 first, -1 second)"
     return figure("bars", "judge", "Mean vote of the judge", *axes, [bars], "grounded refinement, Table 2")
@@ -266,12 +265,13 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Scores and comparisons, the judge's, flag rates, quartiles, costs."""
     names, compared, how = conditions(config), pairs(config), config.stages(config.seeds[0]).refinement
-    tables = [*score_tables(rows, names, compared, how), signal_table(rows), flag_table(rows, names, how)]
+    marks = fires(rows, names, how)
+    tables = [*score_tables(rows, names, compared, marks), signal_table(rows), flag_table(rows, names, marks, how)]
     figures = []
     said = []
     if config.judge:
-        tables += judge_tables(rows, compared, how)
-        figures.append(judge_figure(rows, compared, how))
+        tables += judge_tables(rows, compared, marks, how)
+        figures.append(judge_figure(rows, compared, marks, how))
         said.append(judge_warning(config.judge, [config.model]))
     else:
         said.append("Pairwise judge (Tables 2, 10, 11): off, because the config has no judge.")

@@ -61,17 +61,22 @@ def test_d_fires_under_the_threshold_of_the_config(threshold, fired):
     assert run_threshold(ROWS, SecondPass(overlap_cases=4, overlap_percentile=100.0)).value == pytest.approx(0.9)
 
 
+def flags(names, how):
+    """The rows of the table of flag rates."""
+    return flag_table(ROWS, names, fires(ROWS, names, how), how).rows
+
+
 def test_each_trigger_that_the_config_asks_for_has_a_row():
     assert triggers(SecondPass()) == ("labels", "concentration")
     assert triggers(SecondPass(trigger="concentration")) == ("concentration",)
-    both = flag_table(ROWS, ("A", "v2a", "v2c"), HALF).rows
+    both = flags(("A", "v2a", "v2c"), HALF)
     assert [line[:4] for line in both] == [("v2a, v2c", "flags from labels", 2, 4), ("v2a, v2c", "concentration", 1, 3)]
-    one = flag_table(ROWS, ("A", "v2c"), SecondPass(trigger="concentration")).rows
+    one = flags(("A", "v2c"), SecondPass(trigger="concentration"))
     assert [line[1] for line in one] == ["concentration"]
 
 
 def test_the_flagged_runs_are_those_of_the_trigger_and_every_pass_on_is_a_table_of_its_own():
-    tables = {table.name: table for table in judge_tables(ROWS, PAIRS, HALF)}
+    tables = {table.name: table for table in judge_tables(ROWS, PAIRS, fires(ROWS, ("D", "E", "v2c"), HALF), HALF)}
     assert list(tables) == ["judge", "judge_flagged_labels", "judge_flagged_concentration", "judge_always"]
     assert (tables["judge_flagged_labels"].n, tables["judge_flagged_concentration"].n) == (2, 1)
     flagged = {line[0]: line for line in tables["judge_flagged_labels"].rows}
