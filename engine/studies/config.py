@@ -18,7 +18,7 @@ calls = 2000
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +47,14 @@ class Limit(Value, frozen=True):
 
     def less(self, spent: Spent) -> Limit:
         """The rest of the budget after so much, never below 0."""
-        return Limit(
-            calls=None if self.calls is None else max(0, self.calls - spent.calls),
-            tokens=None if self.tokens is None else max(0, self.tokens - spent.tokens),
-        )
+        return self._each(lambda name, limit: max(0, limit - getattr(spent, name)))
 
     def share(self, parts: int) -> Limit:
         """One of equal parts, rounded up."""
-        return Limit(
-            calls=None if self.calls is None else -(-self.calls // parts),
-            tokens=None if self.tokens is None else -(-self.tokens // parts),
-        )
+        return self._each(lambda name, limit: -(-limit // parts))
+
+    def _each(self, change: Callable[[str, int], int]) -> Limit:
+        return Limit(**{name: change(name, limit) for name, limit in self.to_dict().items() if limit is not None})
 
 
 class Config(Value, frozen=True):

@@ -105,9 +105,8 @@ def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:
         return RayPool(config, workers)
     if workers > 1:
         return Processes(config, workers, run.folder)
-    planned = run.plan
-    writes = any(planned.study.writes(config, unit, planned.examples[unit.example]) for unit in run.waiting)
-    return Threads(config, run.control.watch, config.budget.less(run.served), tools, writes)
+    left = config.budget.less(run.served)
+    return Threads(config, run.control.watch, left, tools, run.plan.writes(run.waiting))
 
 
 def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:

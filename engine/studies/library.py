@@ -9,7 +9,7 @@ import contextlib
 import re
 import tarfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from engine.core.files import ASSETS, home, package_versions
 from engine.core.text import about
 from engine.core.values import Value
 from engine.studies.config import Config
-from engine.studies.evaluate import stored
+from engine.studies.evaluate import RunManifest, stored
 from engine.studies.plan import Plan
 from engine.studies.pools import at_once
 from engine.studies.run import Journal
@@ -82,19 +82,26 @@ def folders() -> list[Path]:
     return [*own, *sorted(known, key=lambda folder: not (folder / CASES).exists())]
 
 
+def readable() -> Iterator[tuple[Path, RunManifest, Config, list[Row]]]:
+    """Every run that this version can read, as `stored`, in the order of `folders`."""
+    for folder in folders():
+        with contextlib.suppress(InputError):  # a run of another version stays on the disk; it cannot be shown
+            yield folder, *stored(folder)
+
+
 def runs() -> list[Listed]:
-    """Every run that this version can read, in the order of `folders`."""
-    return [found for folder in folders() if (found := _listed(folder)) is not None]
-
-
-def _listed(folder: Path) -> Listed | None:
-    try:
-        manifest, config, rows = stored(folder)
-    except InputError:
-        return None  # a run of another version stays on the disk; it cannot be shown
-    failed = sum(row.state == "failed" for row in rows)
-    done, total, shipped = len(rows), len(manifest.units), folder.parent == SHIPPED
-    return Listed(name=folder.name, config=config, done=done, failed=failed, total=total, shipped=shipped)
+    """The runs of `readable` at a glance."""
+    return [
+        Listed(
+            name=folder.name,
+            config=config,
+            done=len(rows),
+            failed=sum(row.state == "failed" for row in rows),
+            total=len(manifest.units),
+            shipped=folder.parent == SHIPPED,
+        )
+        for folder, manifest, config, rows in readable()
+    ]
 
 
 class Pace(Value, frozen=True):
@@ -115,10 +122,11 @@ def ahead(planned: Plan) -> str:
     That is a run of the same study by the same models on the same kind of device. A method's units take their mean
     there, as many of them at a time; one of the same data comes before one of this machine.
     """
-    known = [(folder, found) for folder in folders() if (found := _comparable(planned.config, folder)) is not None]
-    writes = any(planned.study.writes(planned.config, u, planned.examples[u.example]) for u in planned.units)
+    wanted = planned.config
+    known = [(folder, own, rows) for folder, run, own, rows in readable() if _comparable(run, own, wanted)]
     counts = Counter(unit.method for unit in planned.units)
-    each = (_pace(planned.config, known, method, count, writes) for method, count in counts.items())
+    writes = planned.writes(planned.units)
+    each = (_pace(wanted, known, method, count, writes) for method, count in counts.items())
     paces = [pace for pace in each if pace is not None]
     if len(paces) < len(counts):
         return ""
@@ -131,23 +139,19 @@ def _differs(pace: Pace) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
-def _comparable(wanted: Config, folder: Path) -> tuple[Config, list[Row]] | None:
-    """A run's config and rows, if it is of the same study by the same models on the same kind of device."""
-    try:
-        manifest, config, rows = stored(folder)
-    except InputError:
-        return None
+def _comparable(manifest: RunManifest, config: Config, wanted: Config) -> bool:
+    """Whether a run is of the same study by the same models on the same kind of device."""
     builds = {versions.get("torch", "").partition("+")[2] for versions in (manifest.versions, package_versions())}
     same = all(getattr(config, name) == getattr(wanted, name) for name in ("study", "model", "verifier", "judge"))
-    return (config, rows) if same and len(builds) == 1 else None
+    return same and len(builds) == 1
 
 
 def _pace(
-    wanted: Config, known: Sequence[tuple[Path, tuple[Config, list[Row]]]], method: str, count: int, writes: bool
+    wanted: Config, known: Sequence[tuple[Path, Config, list[Row]]], method: str, count: int, writes: bool
 ) -> Pace | None:
     """The pace of `count` units of a method, by the run most like the config; `writes`: they ask for text."""
     found = []
-    for folder, (config, rows) in known:
+    for folder, config, rows in known:
         taken = [row.cost.seconds for row in rows if row.unit.method == method]
         if taken:
             alike = all(getattr(config, n) == getattr(wanted, n) for n in ("data", "settings", "options", "paper"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -38,6 +38,10 @@ class Plan:
     left_out: dict[str, int]
     off: tuple[str, ...]
     data: str
+
+    def writes(self, units: Iterable[Unit]) -> bool:
+        """Whether any of the units asks the writer for text."""
+        return any(self.study.writes(self.config, unit, self.examples[unit.example]) for unit in units)
 
 
 def plan(config: Config) -> Plan:
