@@ -15,7 +15,6 @@ from engine.analyses.kind import FACTS, Again, Kind, Loaders, Outcome, RunContex
 from engine.cases.blocks import (
     Block,
     Cell,
-    Code,
     Facts,
     Fold,
     Notice,
@@ -24,6 +23,7 @@ from engine.cases.blocks import (
     TextRun,
     cited,
     decided_by,
+    exchanged,
     name_of,
     of_passages,
     part,
@@ -208,14 +208,10 @@ def source_of(one: Evidence) -> str:
     return f"passage {one.number}" if one.number is not None else f"corpus: {one.title or one.document}"
 
 
-def exchange_blocks(exchange: Exchange) -> tuple[Block, ...]:
+def exchange_blocks(exchange: Exchange) -> list[Block]:
     """A prompt with its reply, or the probabilities of its answers."""
-    state = "" if exchange.parsed else ", unparsable"
-    return (
-        plain(f"{exchange.step}: the prompt, then the reply{state}", "note"),
-        Code(exchange.prompt, f"Prompt: {exchange.step}"),
-        Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
-    )
+    said = f"{exchange.step}: the prompt, then the reply{'' if exchange.parsed else ', unparsable'}"
+    return exchanged(said, exchange.prompt, exchange.reply or listed(exchange.probabilities), f": {exchange.step}")
 
 
 def attribution_report(case: Case, record: AreRecord, report: Report) -> list[Block]:

@@ -122,10 +122,8 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
 
 def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
     """Rows that a run sends through the model, at most: without what the case's report has already."""
-    stored, known = case.analysis(f"{FAITHFULNESS}:{options.model}"), None
-    asked = inputs_hash(case.question, case.passages, case.answer.text), _decisive(settings)
-    if stored is not None and (stored.stamp.inputs, _decisive(settings_of(stored.stamp))) == asked:
-        known = _to_add_to(FaithfulnessReport.from_dict(stored.result), options.methods, settings)
+    inputs = inputs_hash(case.question, case.passages, case.answer.text)
+    known = _to_add_to(_stored(case, options.model, settings, inputs=inputs), options.methods, settings)
     if known is None:
         count = len(options.methods) + len(options.otherwise)
         return rows_needed(len(case.passages), settings.faithfulness, count)
@@ -155,10 +153,16 @@ def _decisive(settings: Settings) -> Settings:
 
 def _known(case: Case, stamp: Stamp) -> FaithfulnessReport | None:
     """The case's report, where the same model measured it with the same settings on the same inputs."""
-    stored = case.analysis(f"{FAITHFULNESS}:{stamp.model}")
-    if stored is None or _decisive(settings_of(stored.stamp)) != _decisive(settings_of(stamp)):
+    same = {name: getattr(stamp, name) for name in ("inputs", "revision", "dtype", "template")}
+    return _stored(case, stamp.model, settings_of(stamp), **same)
+
+
+def _stored(case: Case, model: str, settings: Settings, **stamped: str) -> FaithfulnessReport | None:
+    """The case's report by that model, where these settings would give its numbers and its stamp says the same."""
+    stored = case.analysis(f"{FAITHFULNESS}:{model}")
+    if stored is None or _decisive(settings_of(stored.stamp)) != _decisive(settings):
         return None
-    same = all(getattr(stored.stamp, one) == getattr(stamp, one) for one in ("inputs", "revision", "dtype", "template"))
+    same = all(getattr(stored.stamp, name) == value for name, value in stamped.items())
     return FaithfulnessReport.from_dict(stored.result) if same else None
 
 

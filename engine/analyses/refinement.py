@@ -17,7 +17,6 @@ from engine.answer.quoting_reader import piece
 from engine.cases.blocks import (
     Block,
     Cell,
-    Code,
     Facts,
     Fold,
     Notice,
@@ -25,6 +24,7 @@ from engine.cases.blocks import (
     Text,
     answer_runs,
     changed_runs,
+    exchanged,
     part,
     plain,
     table,
@@ -334,8 +334,8 @@ def _prompts(value: Refinement, names: Sequence[str]) -> list[Block]:
             text = turn.prompt.text
             spent += len(text)
             shown = text if spent <= LONGEST else f"{text[-2000:]}\n(Only the end; the case file has the full prompt.)"
-            blocks.append(plain(f"{title_of(name)}, {turn.purpose}: the prompt, then the raw reply", "note"))
-            blocks += [Code(shown, f"Prompt of {name}"), Code(turn.reply.text or "(empty)", f"Reply of {name}")]
+            said = f"{title_of(name)}, {turn.purpose}: the prompt, then the raw reply"
+            blocks += exchanged(said, shown, turn.reply.text, f" of {name}")
     return [Fold("Exact prompts and raw replies", tuple(blocks))] if blocks else []
 
 

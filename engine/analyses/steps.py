@@ -14,7 +14,7 @@ from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import COSTS, STEPS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.citations import annotate
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, part, place, plain, table
+from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, exchanged, part, place, plain, table
 from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
@@ -264,11 +264,7 @@ def call_blocks(calls: Sequence[Call]) -> list[Block]:
         cut = "" if asked.finished else ", cut at the length limit"
         tokens = "" if asked.written is None else f" {counted(asked.written, 'token')} written,"
         said = f"Call {number}, {asked.purpose}: the prompt, then the reply{cut}.{tokens} {asked.seconds:.1f} s."
-        blocks += [
-            plain(said, "note"),
-            Code(asked.prompt.text, f"Prompt {number}"),
-            Code(asked.reply or "(empty)", f"Reply {number}"),
-        ]
+        blocks += exchanged(said, asked.prompt.text, asked.reply, f" {number}")
     return [Fold(f"Exact prompts and raw replies ({len(calls)})", tuple(blocks))] if blocks else []
 
 

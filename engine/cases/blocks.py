@@ -185,6 +185,11 @@ def name_of(case: Case, number: int) -> str:
     return f"{number} {title if len(title) <= 60 else title[:57] + '...'}"
 
 
+def exchanged(said: str, prompt: str, reply: str, of: str) -> list[Block]:
+    """A call of a model: a note, the exact prompt, the raw reply; `of` names it in their labels (" of A")."""
+    return [plain(said, "note"), Code(prompt, f"Prompt{of}"), Code(reply or "(empty)", f"Reply{of}")]
+
+
 def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[Labelled] = ()) -> tuple[TextRun, ...]:
     """The answer cut at its citations and at labelled spans; text positions are offsets into `answer.text`."""
     spans = sorted(labels)

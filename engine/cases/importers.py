@@ -99,16 +99,21 @@ def alce_case(item: Json, model: str = "") -> Case:
         {"text": str(doc.get("text", "")), "title": str(doc.get("title", "")), "relevant": label}
         for doc, label in zip(docs, relevant, strict=True)
     ]
-    data = {
-        "id": str(item.get("sample_id", item.get("id", ""))),
-        "question": item.get("question", ""),
-        "passages": passages,
-        "answer": str(item.get("output", "")).strip().partition("\n")[0],
-        "model": model,
-    }
     references = {name: item[name] for name in REFERENCES if item.get(name)}
-    found = {str(n): "holds a reference answer" for n, p in enumerate(passages, start=1) if p["relevant"]}
-    return imported_case(AuditRecord.from_dict(data), Labels(source="ALCE", passages=found, facts=references))
+    found = {str(n): "holds a reference answer" for n, label in enumerate(relevant, start=1) if label}
+    return _labelled(
+        Labels(source="ALCE", passages=found, facts=references),
+        id=str(item.get("sample_id", item.get("id", ""))),
+        question=item.get("question", ""),
+        passages=passages,
+        answer=str(item.get("output", "")).strip().partition("\n")[0],
+        model=model,
+    )
+
+
+def _labelled(labels: Labels, **record: Any) -> Case:
+    """The case of a data set's item, from the fields of an `AuditRecord`."""
+    return imported_case(AuditRecord.from_dict(record), labels)
 
 
 # GaRAGe (Sorodoc et al. 2025): one object per line; passages in `grounding` behind a citation marker, a tag per passage
@@ -139,19 +144,15 @@ def garage_case(item: Json) -> Case:
         {"text": _text(given), "title": _title(given), "relevant": None if tag is None else tag.upper() == "YES"}
         for given, tag in zip(grounding, relevant, strict=True)
     ]
-    data = {
-        "id": str(item.get("sample_id", item.get("id", ""))),
-        "question": item.get("question", ""),
-        "passages": passages,
-        "answer": str(item.get("answer_generate") or item.get("answer") or ""),
-        "model": str(item.get("model") or "human annotators (GaRAGe)"),
-    }
-    labels = Labels(
-        source="GaRAGe",
-        passages=_passage_labels(item, relevant),
-        facts={name: item[name] for name in GARAGE_FACTS if item.get(name) not in (None, "")},
+    facts = {name: item[name] for name in GARAGE_FACTS if item.get(name) not in (None, "")}
+    return _labelled(
+        Labels(source="GaRAGe", passages=_passage_labels(item, relevant), facts=facts),
+        id=str(item.get("sample_id", item.get("id", ""))),
+        question=item.get("question", ""),
+        passages=passages,
+        answer=str(item.get("answer_generate") or item.get("answer") or ""),
+        model=str(item.get("model") or "human annotators (GaRAGe)"),
     )
-    return imported_case(AuditRecord.from_dict(data), labels)
 
 
 def _tags(item: Json, field: str, count: int) -> list[str | None]:
@@ -204,21 +205,17 @@ def ragtruth_case(response: Json, sources: Mapping[str, Json]) -> Case:
             f"There is no source {response.get('source_id')!r}. Give source_info.jsonl together with response.jsonl."
         )
     question, passages = _inputs(source)
-    answer = str(response.get("response", ""))
-    data = {
-        "id": str(response.get("id", "")),
-        "question": question,
-        "passages": passages,
-        "answer": answer,
-        "model": str(response.get("model", "")),
-    }
-    both = {**source, **response}
-    labels = Labels(
-        source="RAGTruth",
-        spans=tuple(_span(label, answer) for label in response.get("labels") or []),
-        facts={name: both[name] for name in RAGTRUTH_FACTS if both.get(name) is not None},
+    answer, both = str(response.get("response", "")), {**source, **response}
+    spans = tuple(_span(label, answer) for label in response.get("labels") or [])
+    facts = {name: both[name] for name in RAGTRUTH_FACTS if both.get(name) is not None}
+    return _labelled(
+        Labels(source="RAGTruth", spans=spans, facts=facts),
+        id=str(response.get("id", "")),
+        question=question,
+        passages=passages,
+        answer=answer,
+        model=str(response.get("model", "")),
     )
-    return imported_case(AuditRecord.from_dict(data), labels)
 
 
 def _inputs(source: Json) -> tuple[str, list[str]]:
