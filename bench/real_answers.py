@@ -27,7 +27,7 @@ from scipy.stats import binomtest
 from bench.results import conditions, write_section
 from bench.retrieval import lines
 from engine.answer.prompt import build_prompt
-from engine.core.progress import last
+from engine.core.progress import Watch, last
 from engine.core.statistics import paired_bootstrap
 from engine.core.text import content_words, sentences
 from engine.core.values import AuditRecord
@@ -149,7 +149,7 @@ def scored(model: HuggingFaceModel, known: Known) -> dict[str, Any]:
     count = len(known.passages)
     groups = [[j + 1 for j in range(count) if m >> j & 1] for m in range(1, 2**count)]
     task = ask(coded, answer, ((0, len(known.answer)),), groups, count_citation_markers=False)
-    rows = last(score_rows(model, task, (), alone=False, watch=None))
+    rows = last(score_rows(model, task, (), alone=False, watch=Watch()))
     return {
         **known._asdict(),
         "starts": [token.start for token in answer.tokens],

@@ -247,9 +247,9 @@ def _given(analysis: Analysis) -> Json:
         return {}  # what cannot be read has no inputs; its replay says what is wrong with it
 
 
-def replay(case: Case, watch: Watch | None = None) -> Replay:
+def replay(case: Case, watch: Watch = Watch()) -> Replay:
     """Replay a case in a fresh process; raise `CaseError` if that process fails, `Cancelled` if stopped."""
-    return compared(case, _fresh(stripped(case), watch or Watch()))
+    return compared(case, _fresh(stripped(case), watch))
 
 
 def recompute(case: Case, tools: Loaders) -> Outcomes:

@@ -93,7 +93,7 @@ class Workbench:
         self,
         paths: Sequence[Path],
         name: str,
-        watch: Watch | None = None,
+        watch: Watch = Watch(),
         fields: Fields | None = None,
         ray_workers: int = 0,
     ) -> IngestReport:
@@ -118,25 +118,25 @@ class Workbench:
         bm25.index_of(collection.folder, collection.snapshot())  # now, so that the first question does not wait for it
         return report
 
-    def prepare_first(self, watch: Watch | None = None) -> None:
+    def prepare_first(self, watch: Watch = Watch()) -> None:
         """Ingest the first sample corpus, if it is absent, and write the case that is open on the first start."""
         self._prepare(SAMPLES[0], watch)
         with _one_process():
             if not self.cases.has(FIRST_CASE):
                 self.ask(FIRST_QUESTION, SAMPLES[0].name, model=READER, case_id=FIRST_CASE, watch=watch)
 
-    def prepare_rest(self, watch: Watch | None = None) -> None:
+    def prepare_rest(self, watch: Watch = Watch()) -> None:
         """Load the embedder and ingest the other sample corpora that are absent."""
         self.embedder.embed(["warm"])
         for sample in SAMPLES[1:]:
             self._prepare(sample, watch)
 
-    def prepare_samples(self, watch: Watch | None = None) -> None:
+    def prepare_samples(self, watch: Watch = Watch()) -> None:
         """All that a first start prepares."""
         self.prepare_first(watch)
         self.prepare_rest(watch)
 
-    def _prepare(self, sample: Sample, watch: Watch | None) -> None:
+    def _prepare(self, sample: Sample, watch: Watch) -> None:
         with _one_process():
             if sample.name in {corpus.name for corpus in list_corpora() if corpus.documents}:
                 return
@@ -164,7 +164,7 @@ class Workbench:
         method: str = "reranked",
         model: str = "auto",
         case_id: str | None = None,
-        watch: Watch | None = None,
+        watch: Watch = Watch(),
     ) -> Case:
         """Answer a question of a corpus by one of `METHODS`; the case is saved, and handed to `watch`, step by step.
 
@@ -175,7 +175,6 @@ class Workbench:
         if method not in METHODS:
             raise InputError(f"There is no answering method {method!r}. Choose from: {', '.join(METHODS)}.")
         model = resolve_writer(model)
-        watch = watch or Watch()
         case = Case(
             id=case_id or new_case_id(),
             question=check_question(question),
@@ -227,7 +226,7 @@ class Workbench:
             raise
         return grow.answer(written)
 
-    def ask_task(self, task: AmlTask, watch: Watch | None = None) -> Case:
+    def ask_task(self, task: AmlTask, watch: Watch = Watch()) -> Case:
         """Answer a task's question from as many passages as its table supposes; save it under the task's name."""
         settings = self.settings.with_values({"retrieval.k": max(10, task.k), "retrieval.keep": task.k})
         case = self.using(settings).ask(task.question, TASK_CORPUS, method="vanilla", watch=watch)
@@ -274,7 +273,7 @@ class Workbench:
 
     # Analyses
 
-    def analyse(self, case: Case | str, kind: str, options: Value | None = None, watch: Watch | None = None) -> Case:
+    def analyse(self, case: Case | str, kind: str, options: Value | None = None, watch: Watch = Watch()) -> Case:
         """Run an analysis of the registry on a saved case (or the id of one) and keep it there.
 
         `options` are the kind's own by default. `watch` hears how far it is, what is being written and the case as it
@@ -289,7 +288,7 @@ class Workbench:
         found = kind_named(kind)
         return examine(case, found, options or options_of(found), context or self.context())
 
-    def scored(self, case: Case, scorer: str, watch: Watch | None = None) -> Case:
+    def scored(self, case: Case, scorer: str, watch: Watch = Watch()) -> Case:
         """The case with occlusion by this model, computed where it is not there; nothing is kept."""
         if case.analysis(f"{OCCLUSION}:{self.tools.scorer(scorer).name}"):
             return case
@@ -301,14 +300,14 @@ class Workbench:
         found = kind_named(kind)
         return found.cost(case, options or options_of(found), self.settings)
 
-    def without(self, case: Case, left_out: Sequence[int], scorer: str = AUTO, watch: Watch | None = None) -> Removal:
+    def without(self, case: Case, left_out: Sequence[int], scorer: str = AUTO, watch: Watch = Watch()) -> Removal:
         """The case's answer without some passages, by who wrote it (an imported one by the default writer)."""
         writer = self.writer(AUTO if case.origin == "imported" else case.stamp.model)
         return removal(case, left_out, writer, self.tools.scorer(scorer), self.settings, watch)
 
-    def context(self, watch: Watch | None = None) -> RunContext:
+    def context(self, watch: Watch = Watch()) -> RunContext:
         """The resources of an analysis on this workbench."""
-        return RunContext(self.settings, self.tools, watch or Watch(), self.cases)
+        return RunContext(self.settings, self.tools, watch, self.cases)
 
     def _own_drops(self, case: Case, watch: Watch) -> Score | None:
         """How to score Attr-RAG's sets under the model that writes; None where it has no probabilities."""
@@ -331,7 +330,7 @@ class Workbench:
         return case
 
     def support(
-        self, case: Case, watch: Watch | None = None, *, model: str = AUTO, verifier: str = EMBEDDED
+        self, case: Case, watch: Watch = Watch(), *, model: str = AUTO, verifier: str = EMBEDDED
     ) -> tuple[SentenceSupport, ...]:
         """How far the passages bear out each sentence of the answer, by a verifier and a model that scores.
 

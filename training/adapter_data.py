@@ -48,7 +48,7 @@ class Remembering:
         known = list(dict.fromkeys(texts))
         self._known = dict(zip(known, embedder.embed(known), strict=True))
 
-    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+    def embed(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Unit vectors, shape (texts, dimensions)."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:

@@ -62,10 +62,10 @@ class Repeating:
         return getattr(model, name)
 
     def generate(
-        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
         """The next kept reply to this prompt; raise `CaseError` where there is none."""
-        (watch or Watch()).step("repeating")
+        watch.step("repeating")
         waiting = self._kept.get(sha256(prompt.text)) or self._kept.get("")
         if not waiting:
             raise CaseError("The model was not given this prompt in the original run, so its reply is unknown.")

@@ -65,7 +65,7 @@ def attr_rag_runs(
     settings: Selection,
     seed: int,
     score: Score | None = None,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Iterator[AttrRagRun]:
     """Attr-RAG on a question and its chunk sets, from the passages `corpus`: the run after each step.
 

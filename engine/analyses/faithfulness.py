@@ -205,7 +205,7 @@ def measured(
     prompt: Prompt,
     answer: Answer,
     settings: Settings,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
     methods: Sequence[str] = METHODS,
     otherwise: Sequence[str] = (),
     known: FaithfulnessReport | None = None,
@@ -217,7 +217,7 @@ def measured(
     curve of passages and the diagnostics are the same for every method. Where the first of `methods` is not above
     random, those of `otherwise` are added too, as far as the model can do them.
     """
-    deleting = _Deleting(model, prompt, answer, settings, watch or Watch())
+    deleting = _Deleting(model, prompt, answer, settings, watch)
     report = known
     for report in deleting.report(methods) if known is None else (deleting.with_curves(known, methods),):
         yield report

@@ -161,12 +161,12 @@ class Listening:
         """The words shown with a verdict are the verifier's."""
         return getattr(self.__dict__["verifier"], name)
 
-    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> list[Judged]:
+    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch = Watch()) -> list[Judged]:
         """The verifier's verdict."""
         self.pairs += pairs
         return self.verifier.judge(pairs, watch)
 
-    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
+    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch = Watch()) -> Floats:
         """The verifier's verdict."""
         self.pairs += pairs
         return self.verifier.entailment(pairs, watch)

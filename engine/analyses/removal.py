@@ -40,7 +40,7 @@ def removal(
     write: Write,
     scorer: LanguageModel,
     settings: Settings,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Removal:
     """Write from the other passages, score the old answer without these; `InputError` for none and for all of them."""
     numbers = range(1, len(case.passages) + 1)
@@ -48,7 +48,6 @@ def removal(
     gone = tuple(number for number in numbers if number in left_out)
     if not gone or not rest:
         raise InputError("Leave out at least one passage, and keep at least one.")
-    watch = watch or Watch()
     watch.step("writing without them")
     written = write(case.question, [case.passages[number - 1] for number in rest], watch)
     style = settings.prompting.citations

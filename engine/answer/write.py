@@ -38,7 +38,7 @@ def answerable_prompt(question: str, passages: Sequence[Passage]) -> Prompt:
     return Prompt(segments=(system("answerable"), *passage_segments(passages), asked))
 
 
-def answerable(writer: Writer, question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Choice:
+def answerable(writer: Writer, question: str, passages: Sequence[Passage], watch: Watch = Watch()) -> Choice:
     """Whether this writer finds the answer in the passages.
 
     `probabilities["yes"]` is its probability where the writer scores; else the reply is read, None where it cannot be.
@@ -59,7 +59,7 @@ class Written:
 class Write(Protocol):
     """Write an answer to a question from passages; the watch hears the text so far."""
 
-    def __call__(self, question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
+    def __call__(self, question: str, passages: Sequence[Passage], watch: Watch = Watch()) -> Written:
         """Return the answer and what made it."""
 
 
@@ -68,18 +68,18 @@ def quoting(embedder: Embedder, settings: Reader) -> Write:
     used = {"reader": settings.to_dict()}
     stamp = Stamp(model=READER, revision=embedder.name, settings=used, versions=package_versions())
 
-    def write(question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
+    def write(question: str, passages: Sequence[Passage], watch: Watch = Watch()) -> Written:
         reading = read(question, passages, embedder, settings)
-        tell = (watch or Watch()).text
-        for _, end in reading.answer.sentences:
-            tell(reading.answer.text[:end])
+        if watch.text is not None:
+            for _, end in reading.answer.sentences:
+                watch.text(reading.answer.text[:end])
         return Written(answer=reading.answer, stamp=stamp, reading=reading)
 
     return write
 
 
 def answered(
-    model: LanguageModel, embedder: Embedder, question: str, passages: Sequence[Passage], watch: Watch | None = None
+    model: LanguageModel, embedder: Embedder, question: str, passages: Sequence[Passage], watch: Watch = Watch()
 ) -> float:
     """The probability that the passages answer, by the writer and by the closest sentence (`in_documents`)."""
     by_writer = answerable(model, question, passages, watch).probabilities["yes"]
@@ -92,7 +92,7 @@ def refusing(write: Write, model: LanguageModel, embedder: Embedder, how: Prompt
     The probability goes into the stamp's settings as `answerable`.
     """
 
-    def written(question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
+    def written(question: str, passages: Sequence[Passage], watch: Watch = Watch()) -> Written:
         likely = answered(model, embedder, question, passages, watch)
         if likely >= threshold:
             done = write(question, passages, watch)
@@ -116,11 +116,11 @@ def prompting(model: Writer, how: Prompting, decoding: Decoding, numbered: Seque
     known = {passage.id: number for number, passage in enumerate(numbered, start=1)}
     decoding = changed(decoding, temperature=0.0) if known else decoding
 
-    def write(question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Written:
+    def write(question: str, passages: Sequence[Passage], watch: Watch = Watch()) -> Written:
         require(model, "generate")
         numbers = [known.get(passage.id, len(known) + 1) for passage in passages] if known else ()
         prompt = build_prompt(question, passages, how, numbers=numbers)
-        answer = model.generate(prompt, decoding, watch.text if watch else None, watch)
+        answer = model.generate(prompt, decoding, watch.text, watch)
         answer = annotate(answer, max(prompt.numbers, default=0), how.citations)
         return Written(answer=answer, stamp=stamp_of(model, how, decoding), prompt=prompt)
 

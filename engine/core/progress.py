@@ -21,13 +21,13 @@ P = ParamSpec("P")
 class Watch:
     """The receiver of a long computation's progress; it also says whether to continue.
 
-    `report(stage, done, total)` is called between batches, `text` with what is being written so far, `case` with the
-    case as it was just saved; `cancel` is set from another thread.
+    `report(stage, done, total)` is called between batches, `text` with what is being written so far (None: nobody
+    reads along), `case` with the case as it was just saved; `cancel` is set from another thread.
     """
 
     report: Report = lambda stage, done, total: None
     cancel: threading.Event = field(default_factory=threading.Event)
-    text: OnText = lambda text: None
+    text: OnText | None = None
     case: Tell = lambda case: None
 
     def step(self, stage: str, done: int = 0, total: int = 0) -> None:

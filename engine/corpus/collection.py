@@ -283,15 +283,13 @@ class Collection:
         with lock:
             yield
 
-    def ingest(
-        self, paths: Sequence[str | Path], watch: Watch | None = None, fields: Fields | None = None
-    ) -> IngestReport:
+    def ingest(self, paths: Sequence[str | Path], watch: Watch = Watch(), fields: Fields | None = None) -> IngestReport:
         """Make the documents of files part of the collection (see the module), and store the originals of PDFs."""
         skipped: list[tuple[str, str]] = []
         read: list[str] = []
         taken: dict[int, int] = {}
         keep = partial(store.store_original, self.folder)
-        documents = stream_files(paths, watch or Watch(), skipped, fields, keep, read, taken)
+        documents = stream_files(paths, watch, skipped, fields, keep, read, taken)
 
         def absent(old: Snapshot) -> set[str]:
             tables = {name for name in read if hash(name) not in taken}  # another file is one document of its name
@@ -306,7 +304,7 @@ class Collection:
     def add(
         self,
         documents: Iterable[Document],
-        watch: Watch | None = None,
+        watch: Watch = Watch(),
         skipped: Sequence[tuple[str, str]] = (),
         absent: Absent = lambda _: set(),
     ) -> IngestReport:
@@ -314,7 +312,6 @@ class Collection:
 
         `absent` is asked, once all documents came, which of the old ones go.
         """
-        watch = watch or Watch()
         started = time.perf_counter()
         with self.writing():
             old = self.snapshot()
@@ -335,7 +332,7 @@ class Collection:
         )
 
     def rebuild(
-        self, embedder: Embedder | None = None, chunking: Chunking | None = None, watch: Watch | None = None
+        self, embedder: Embedder | None = None, chunking: Chunking | None = None, watch: Watch = Watch()
     ) -> Collection:
         """Chunk and embed the stored documents again, with another chunking or embedder where given; return it so.
 
@@ -349,7 +346,7 @@ class Collection:
                 before, embedder=new.embedder.name, dimensions=new.embedder.dimensions, chunking=new.chunking
             )
             if documents:
-                new._write(store.empty(manifest), documents.values(), watch or Watch(), [])
+                new._write(store.empty(manifest), documents.values(), watch, [])
             else:
                 store.write_manifest(new.folder, manifest)
         return new
@@ -490,7 +487,7 @@ class Health(Value, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def health(name: str, watch: Watch | None = None) -> Health:
+def health(name: str, watch: Watch = Watch()) -> Health:
     """Check a collection, with its index if it has one, and mend what can be mended; raise `CorpusNotFound`."""
     collection = Collection.open(name)
     manifest = collection.manifest
@@ -523,9 +520,7 @@ def _inconsistencies(snapshot: Snapshot) -> list[str]:
     return notes
 
 
-def _with_index(
-    collection: Collection, snapshot: Snapshot, notes: list[str], damaged: bool, watch: Watch | None
-) -> Health:
+def _with_index(collection: Collection, snapshot: Snapshot, notes: list[str], damaged: bool, watch: Watch) -> Health:
     """The verdict on what was noted, with what the index check says; `damaged`: some of it could not be mended."""
     if snapshot.passages and index.exists(collection.folder):
         was_open = index.is_open(collection.folder)

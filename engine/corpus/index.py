@@ -134,7 +134,7 @@ def held_by(snapshot: Snapshot) -> str:
     return "-".join(hashes[name][:32] for name in ("passages.jsonl", large.TEXT, large.VECTORS) if name in hashes)
 
 
-def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, build: bool = True) -> Index:
+def open_index(folder: Path, snapshot: Snapshot, watch: Watch = Watch(), *, build: bool = True) -> Index:
     """The index of a collection in step with `snapshot`: opened, brought up to date, or rebuilt.
 
     Raises `CorpusLocked` where another process is building it, `ServerError` where the server named by
@@ -145,7 +145,7 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
     known = _OPEN.get(folder)
     if known is not None and known.held == held:
         return known
-    opened = (_on_server if os.environ.get(SERVER) else _local)(folder, snapshot, held, watch or Watch(), build)
+    opened = (_on_server if os.environ.get(SERVER) else _local)(folder, snapshot, held, watch, build)
     _OPEN[folder] = opened
     return opened
 

@@ -59,7 +59,7 @@ def load(path: Path) -> list[Document]:
 def documents_of(
     source: Source,
     fields: Fields | None = None,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
     keep: Keep | None = None,
     bad: records.Bad = records.refuse,
 ) -> Iterable[Document]:

@@ -251,7 +251,7 @@ def selecting(
     score: Score | None = None,
     settings: Selection = Selection(),
     seed: int = 1337,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Iterator[AttrRag]:
     """Stage 2 on re-ranked `chunk_sets`: the run after each step; `answers_needed` says how many answers are written.
 
@@ -261,7 +261,7 @@ def selecting(
     """
     if not chunk_sets:
         raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
-    watch, sources = watch or Watch(), _sources(chunk_sets)
+    sources = _sources(chunk_sets)
     steps, context = Steps(watch), tuple(passage for source in sources for passage in source)
     written = steps.run(
         "occlusion by regeneration",
@@ -329,7 +329,7 @@ def answers_needed(sets: int) -> int:
 
 
 def scored_by(
-    model: LanguageModel, writer: str, prompting: Prompting = Prompting(), *, watch: Watch | None = None
+    model: LanguageModel, writer: str, prompting: Prompting = Prompting(), *, watch: Watch = Watch()
 ) -> Score:
     """Teacher-forced drops under `model`; if it is not the writer, the notes have the banner."""
 

@@ -36,7 +36,7 @@ def both_ways(
     *,
     spans: Sequence[Span] | None = None,
     count_citation_markers: bool = False,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Attribution:
     """Gains of each passage for each span (default the answer, its sentences), in [0, 2] per token of the span.
 

@@ -44,7 +44,7 @@ def hierarchical(
     documents: Sequence[Sequence[int]] | None = None,
     proxy: LanguageModel | None = None,
     count_citation_markers: bool = False,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Attribution:
     """Exact drops of the passages that matter most.
 
@@ -92,7 +92,7 @@ class _Search:
     numbers: Numbers
     budget: int
     count_citation_markers: bool
-    watch: Watch | None
+    watch: Watch
 
     def by_masked_keys(self, count: ForwardCount) -> Chosen | None:
         """The passages without whose keys the answer changes most, and the last one; None where keys cannot be masked.

@@ -85,7 +85,7 @@ class Explained(TypedDict, total=False):
     spans: Sequence[Span] | None
     tokens: Sequence[int]
     count_citation_markers: bool
-    watch: Watch | None
+    watch: Watch
 
 
 Rows = Sequence[Sequence[float]]
@@ -150,7 +150,7 @@ def relevance_by(
     spans: Sequence[Span] | None = None,
     tokens: Sequence[int] = (),
     count_citation_markers: bool = False,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Relevance:
     """The value of a method over input tokens, with what it took.
 
@@ -165,7 +165,7 @@ def relevance_by(
     wanted = [*(np.flatnonzero(mask) for mask in masks), *(np.array([t]) for t in tokens)]
     try:
         with count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
-            found, more = rows(module, inputs, wanted, watch or Watch())
+            found, more = rows(module, inputs, wanted, watch)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

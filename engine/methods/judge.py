@@ -114,7 +114,7 @@ def pair_prompt(question: str, passages: Sequence[str], first: str, second: str)
 
 
 def judge_pair(
-    judge: Writer, question: str, passages: Sequence[str], x: str, y: str, watch: Watch | None = None
+    judge: Writer, question: str, passages: Sequence[str], x: str, y: str, watch: Watch = Watch()
 ) -> PairJudgement:
     """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
     shown = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
@@ -132,7 +132,7 @@ def judge_pair(
 
 
 def judge_criteria(
-    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None
+    judge: Writer, question: str, reference: str, answer: str, watch: Watch = Watch()
 ) -> CriteriaJudgement:
     """Score an answer against a reference on the six criteria: six questions for a judge that scores, else one."""
     about = {"question": question, "reference": reference, "answer": answer}
@@ -157,7 +157,7 @@ def judge_criteria(
     return CriteriaJudgement(scores=read, total=total, raw=raw, judge=judge.name)
 
 
-def judge_relevance(judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None) -> Choice:
+def judge_relevance(judge: Writer, problem: str, step: str, document: str, watch: Watch = Watch()) -> Choice:
     """How far a document helps with a step of a problem: the level, None where the reply names none or several."""
     prompt = ask("judge_relevance", problem=problem, step=step, document=document)
     return choose(judge, prompt, LEVELS, parse_relevance, watch=watch)

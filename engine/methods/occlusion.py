@@ -172,7 +172,7 @@ def ask(
 
 
 def score_rows(
-    model: LanguageModel, asked: OcclusionTask, placebos: Sequence[TokenPrompt], *, alone: bool, watch: Watch | None
+    model: LanguageModel, asked: OcclusionTask, placebos: Sequence[TokenPrompt], *, alone: bool, watch: Watch
 ) -> Iterator[Rows]:
     """All rows as they come; a placebo that does not fit into the window costs the placebos only."""
     count = len(asked.groups)
@@ -268,7 +268,7 @@ def occluding(
     alone: bool = False,
     floors: bool = True,
     settings: Occlusion = Occlusion(),
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
     method: str = "occlusion",
 ) -> Iterator[Attribution]:
     """Score sources (groups of passage numbers; default each passage) for spans (default the answer, its sentences).
@@ -325,9 +325,7 @@ HELD_OUT = 16  # more ablations, on which the fit is judged
 PENALTY = 0.01  # ContextCite's default for the LASSO, on a standardised target
 
 
-def _approximate(
-    method: str, model: LanguageModel, asked: OcclusionTask, seed: int, watch: Watch | None
-) -> Attribution:
+def _approximate(method: str, model: LanguageModel, asked: OcclusionTask, seed: int, watch: Watch) -> Attribution:
     """The surrogate's weights in the same shape; no per-token scores, no floors."""
     from sklearn.linear_model import Lasso
     from sklearn.preprocessing import StandardScaler

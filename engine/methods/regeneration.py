@@ -27,7 +27,7 @@ Answering = Callable[[str, Sequence[Passage]], Answer]
 """(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
 
 
-def answering(write: Write, watch: Watch | None = None, kept: list[Written] | None = None) -> Answering:
+def answering(write: Write, watch: Watch = Watch(), kept: list[Written] | None = None) -> Answering:
     """A `Write` that gives the answer alone; what it wrote is added to `kept`."""
 
     def answer(question: str, passages: Sequence[Passage]) -> Answer:
@@ -102,7 +102,7 @@ def regenerating(
     placebos: Sequence[Passage] = (),
     floor: Floor = "median",
     seed: int = 1337,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Iterator[Regeneration]:
     """Write A_full, every A_-j and the answers of the floor: len(sources) + 2 + placebos answers in all.
 
@@ -110,7 +110,7 @@ def regenerating(
     """
     if not sources:
         raise AttributionError("There is no source to leave out. Answer with at least one passage first.")
-    watch, used, end = watch or Watch(), placebos[:PLACEBOS], len(sources) + 1
+    used, end = placebos[:PLACEBOS], len(sources) + 1
     contexts = [*_ablations(sources), *_repeats([p for source in sources for p in source], used, seed)]
     answers = list[Answer]()
     changes: dict[str, tuple[float, ...]] = dict.fromkeys(METRICS, ())  # the alphas of all answers so far

@@ -33,7 +33,7 @@ from engine.methods.spans import Span, anchor
 from engine.models.protocols import LanguageModel, require
 from engine.models.registry import load_writer
 
-Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
+Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch], Attribution]
 GROUP = "groundwork.attribution"
 RECOMMENDED = GRADIENT_NORM  # of the methods that cost one backward pass, the best at ranking (bench/RESULTS.md)
 
@@ -144,7 +144,7 @@ def method(name: str, settings: Settings = Settings()) -> Method:
 
 
 def with_token_rows(
-    own: Method, model: LanguageModel, prompt: Prompt, answer: Answer, tokens: Sequence[int], watch: Watch | None = None
+    own: Method, model: LanguageModel, prompt: Prompt, answer: Answer, tokens: Sequence[int], watch: Watch = Watch()
 ) -> Attribution:
     """Passage scores of any method for the whole answer (`scores`) and for single answer tokens (`per_token`).
 

@@ -41,7 +41,7 @@ def s1(with_passages: str, without: str) -> float:
     return rouge_l(without, with_passages)
 
 
-def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch | None = None) -> tuple[float, float | None]:
+def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch = Watch()) -> tuple[float, float | None]:
     """Mean gain from the passages (nats per token): over all tokens, and over those outside citation markers.
 
     `answer` carries the model's token ids, at least one. Scores two rows. The second is None if all are a marker's.

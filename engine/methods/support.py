@@ -61,7 +61,7 @@ def answer_support(
     verifier: Entailment,
     embedder: Embedder,
     scored: Scored | None = None,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> tuple[SentenceSupport, ...]:
     """The support of each sentence of the answer that says something, without its markers; empty without passages.
 
@@ -90,11 +90,7 @@ def answer_support(
 
 
 def _verdicts(
-    texts: Sequence[str],
-    chosen: Sequence[Sequence[Window]],
-    close: Sequence[str],
-    verifier: Entailment,
-    watch: Watch | None,
+    texts: Sequence[str], chosen: Sequence[Sequence[Window]], close: Sequence[str], verifier: Entailment, watch: Watch
 ) -> list[list[float]]:
     """For each text the verifier's probability of supportive by its windows, then by the closest sentence."""
     read = [[*(window.text for window in windows), near] for windows, near in zip(chosen, close, strict=True)]
@@ -103,7 +99,7 @@ def _verdicts(
     return [[next(found) for _ in several] for several in read]
 
 
-def _explained(scored: Scored | None, spans: Sequence[Span], watch: Watch | None) -> list[float]:
+def _explained(scored: Scored | None, spans: Sequence[Span], watch: Watch) -> list[float]:
     """`surprise_explained` of each span; empty without a scorer, and where its window does not hold the passages."""
     with suppress(PromptTooLong):
         return surprise_explained(*scored, spans, watch) if scored else []
@@ -123,7 +119,7 @@ def _support(span: Span, parts: dict[str, float], window: Window) -> SentenceSup
 
 
 def surprise_explained(
-    model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None = None
+    model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch = Watch()
 ) -> list[float]:
     """For each span of the answer the share of its surprise (nats) that the passages take away, 0 to 1.
 

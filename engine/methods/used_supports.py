@@ -55,11 +55,7 @@ def quadrant(used: float, floor: float, supports: float) -> Quadrant:
 
 
 def used_supports(
-    attribution: Attribution,
-    answer: Answer,
-    passages: Mapping[int, str],
-    verifier: Entailment,
-    watch: Watch | None = None,
+    attribution: Attribution, answer: Answer, passages: Mapping[int, str], verifier: Entailment, watch: Watch = Watch()
 ) -> UsedSupports:
     """Combine an occlusion by clause (or facts' clauses) with the verifier's judgement of each pair.
 

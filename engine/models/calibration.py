@@ -99,7 +99,7 @@ def moved(rows: Floats, scale: float, bias: Sequence[float]) -> Floats:
 
 
 def calibrated(
-    pairs: Sequence[LabelledPair], base: WindowedVerifier, name: str, watch: Watch | None = None
+    pairs: Sequence[LabelledPair], base: WindowedVerifier, name: str, watch: Watch = Watch()
 ) -> OwnCalibration:
     """Fit `base` to labelled pairs of one kind of text; raise `InputError` where they are too few."""
     _file(name)  # a bad name is told now

@@ -60,7 +60,7 @@ def choose(
     parse: Parse | None = None,
     *,
     decoding: Decoding = GREEDY,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Choice:
     """The option that the model gives to the question of `prompt`, which does not list the options yet.
 
@@ -77,7 +77,7 @@ def choose_each(
     parse: Parse | None = None,
     *,
     decoding: Decoding = GREEDY,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> list[Choice]:
     """`choose` for several prompts with the same options; what the prompts begin with is read once."""
     if can_score(model):
@@ -101,13 +101,13 @@ def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
     return Prompt(segments=(*prompt.segments, said, Segment(kind="question", text=question)))
 
 
-def by_likelihood(model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None) -> Choice:
+def by_likelihood(model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch = Watch()) -> Choice:
     """The likeliest option directly after `prompt`."""
     return _likeliest(prompt, probabilities(model, [prompt], options, watch)[0])
 
 
 def probabilities(
-    model: LanguageModel, prompts: Sequence[Prompt], options: Sequence[str], watch: Watch | None = None
+    model: LanguageModel, prompts: Sequence[Prompt], options: Sequence[str], watch: Watch = Watch()
 ) -> list[dict[str, float]]:
     """For each prompt the share of each option among all of them (sum 1), by the likelihood of its text after it."""
     require(model, "score")

@@ -77,13 +77,12 @@ class RayEmbedder:
         """The processes of the actors."""
         return tuple(self._ray.get([actor.pid.remote() for actor in self._actors]))
 
-    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+    def embed(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Unit vectors of questions, shape (len(texts), dimensions)."""
         return self._here.embed(texts, watch)
 
-    def embed_passages(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+    def embed_passages(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Unit vectors of passages, shape (len(texts), dimensions)."""
-        watch = watch or Watch()
         size = -(-len(texts) // (PIECES * len(self._actors))) or 1
         pieces = [texts[start : start + size] for start in range(0, len(texts), size)]
         done = [np.zeros((0, self.dimensions), dtype=np.float32)]

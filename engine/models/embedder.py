@@ -57,7 +57,7 @@ class SentenceEmbedder:
         # Only where the processor multiplies it in hardware: elsewhere it is slower than float32.
         self._bfloat16 = str(model.device) == "cpu" and fast_bfloat16()
 
-    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+    def embed(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Return unit vectors, float32, shape (len(texts), dimensions); over-long texts are cut by the model."""
         if len(texts) > _SMALL_CALL:
             return self._embed(texts, watch, self._bfloat16)
@@ -71,12 +71,11 @@ class SentenceEmbedder:
             self._remembered.update((text, known[text]) for text in new)
         return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimensions)
 
-    def _embed(self, texts: Sequence[str], watch: Watch | None, bfloat16: bool) -> Floats:
+    def _embed(self, texts: Sequence[str], watch: Watch, bfloat16: bool) -> Floats:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         for first in range(0, len(order), _BATCH):
-            if watch:
-                watch.step("embed", first, len(order))
+            watch.step("embed", first, len(order))
             rows = order[first : first + _BATCH]
             vectors[rows] = self._batch([texts[i] for i in rows], bfloat16)
         return vectors
@@ -145,7 +144,7 @@ class TwoTowers:
         self.embed, self.embed_passages = questions.embed, passages.embed
 
 
-def embed_passages(embedder: Embedder, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+def embed_passages(embedder: Embedder, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
     """Unit vectors of texts that are searched, shape (len(texts), dimensions); questions go through `embed`."""
     return getattr(embedder, "embed_passages", embedder.embed)(texts, watch)
 
@@ -159,11 +158,11 @@ class ScriptedEmbedder:
         self.dimensions = dimensions
         self.embedded = 0
 
-    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+    def embed(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Return unit vectors, float32, shape (len(texts), dimensions); `embedded` counts the texts."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
-            if watch and row % _BATCH == 0:
+            if row % _BATCH == 0:
                 watch.step("embed", row, len(texts))
             for word in content_words(text):
                 code = zlib.crc32(word.encode("utf-8", "surrogatepass"))

@@ -199,7 +199,7 @@ def check_readable(header: Header, path: Path) -> None:
         )
 
 
-def convert(path: Path, folder: Path, watch: Watch | None = None, *, move: bool = False) -> Path:
+def convert(path: Path, folder: Path, watch: Watch = Watch(), *, move: bool = False) -> Path:
     """Convert a GGUF file to a Hugging Face folder, unless the folder is there; return the folder.
 
     It appears under its name when all of it is written: what was broken off is made again from the start. One process
@@ -208,7 +208,6 @@ def convert(path: Path, folder: Path, watch: Watch | None = None, *, move: bool 
     """
     from safetensors import SafetensorError
 
-    watch = watch or Watch()
     if is_complete(folder):
         return folder
     with draft_of(folder, watch) as draft:
@@ -300,7 +299,7 @@ def _module(path: Path) -> Any:
     return module
 
 
-def converted_folder(path: Path, watch: Watch | None = None) -> Path:
+def converted_folder(path: Path, watch: Watch = Watch()) -> Path:
     """The folder of a converted GGUF file, converted now if it was not; named by the file's SHA-256, too."""
     if not path.is_file():
         raise ModelNotFound(f"{path} does not exist. Check the path.")

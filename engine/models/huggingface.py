@@ -132,7 +132,7 @@ class HuggingFaceModel:
         *,
         called: str | None = None,
         adapter: Path | None = None,
-        watch: Watch | None = None,
+        watch: Watch = Watch(),
     ) -> HuggingFaceModel:
         """Load by id, folder or .gguf file.
 
@@ -182,9 +182,9 @@ class HuggingFaceModel:
         return frozenset(int(i) for i in (*ids, self.tokenizer.eos_token_id) if i is not None)
 
     @contextmanager
-    def hold(self, watch: Watch | None = None) -> Iterator[Any]:
+    def hold(self, watch: Watch = Watch()) -> Iterator[Any]:
         """The module for the current thread alone; waiting for it can be cancelled."""
-        with self._turns.mine(partial((watch or Watch()).step, "waiting for the model")):
+        with self._turns.mine(partial(watch.step, "waiting for the model")):
             yield self.module
 
     def encode(self, prompt: Prompt) -> TokenPrompt:
@@ -217,13 +217,13 @@ class HuggingFaceModel:
         return text
 
     def score(
-        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
     ) -> NDArray[np.float64]:
         """Exact teacher-forced log-probabilities (nats), shape (len(prompts), len(answer_ids)); see scoring.py."""
         return last(self.scores(prompts, answer_ids, watch))
 
     def scores(
-        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
     ) -> Iterator[NDArray[np.float64]]:
         """The same as it grows, nan where a row is not reached yet."""
         for prompt in prompts:
@@ -237,7 +237,7 @@ class HuggingFaceModel:
             yield found
 
     def _scoring(
-        self, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch | None
+        self, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch
     ) -> Iterator[NDArray[np.float64]]:
         reused = False
         if answer and worth_reusing(self.module, rows):
@@ -246,7 +246,7 @@ class HuggingFaceModel:
             yield from scores_by_batch(self.module, rows, answer, watch)
 
     def score_knocked_out(
-        self, prompt: TokenPrompt, removed: Removed, answer_ids: Sequence[int], watch: Watch | None = None
+        self, prompt: TokenPrompt, removed: Removed, answer_ids: Sequence[int], watch: Watch = Watch()
     ) -> NDArray[np.float64] | None:
         """Log-probabilities with each source's keys masked, see knockout.py; None where the model cannot."""
         check_fits(prompt, self.window, len(answer_ids), self.name)
@@ -254,16 +254,16 @@ class HuggingFaceModel:
             return knockout_scores(module, prompt.ids, removed, answer_ids, watch)
 
     def score_continuations(
-        self, prompts: Sequence[TokenPrompt], continuations: Sequence[Sequence[int]], watch: Watch | None = None
+        self, prompts: Sequence[TokenPrompt], continuations: Sequence[Sequence[int]], watch: Watch = Watch()
     ) -> NDArray[np.float64]:
         """log p(continuation | prompt) in nats, shape (len(prompts), len(continuations)); shared text is read once."""
         for prompt in prompts:
             check_fits(prompt, self.window, max(map(len, continuations)), self.name)
-        with self.hold(watch) as module, cancellable(module, watch or Watch()):
+        with self.hold(watch) as module, cancellable(module, watch):
             return continuation_scores(module, [prompt.ids for prompt in prompts], continuations)
 
     def generate(
-        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
         """Write an answer up to the end token, `decoding.max_new_tokens` or the window's end.
 
@@ -282,14 +282,14 @@ class HuggingFaceModel:
         with self.hold(watch) as module:
             if llama_cpp is None:
                 asked = WritingRequest(coded.ids, limit, decoding)
-                for token, logprob in write_alone(module, asked, self.stop_ids, watch or Watch()):
+                for token, logprob in write_alone(module, asked, self.stop_ids, watch):
                     take(token, logprob)
                 return self._answer(written)
-            text, finished = llama_cpp.write(coded.ids, decoding, limit, take, watch or Watch())
+            text, finished = llama_cpp.write(coded.ids, decoding, limit, take, watch)
         answer = self._answer(written)  # tokenised anew, without log-probabilities, where llama.cpp lost tokens
         return replace(answer if answer.text == text else self.encode_answer(text), finished=finished)
 
-    def _loaded_llama_cpp(self, tokens: int, watch: Watch | None) -> LlamaCpp | None:
+    def _loaded_llama_cpp(self, tokens: int, watch: Watch) -> LlamaCpp | None:
         """The writer in place of the module; None once it could not load, since torch has the same weights."""
         try:
             if self.llama_cpp is not None:
@@ -300,7 +300,7 @@ class HuggingFaceModel:
         return self.llama_cpp
 
     def generate_many(
-        self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
+        self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch = Watch()
     ) -> list[Answer]:
         """As in `BatchWriter`, together where torch writes (writing.py); `PromptTooLong` says which prompt."""
         each = [decoding] * len(prompts) if isinstance(decoding, Decoding) else decoding

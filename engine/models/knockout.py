@@ -24,7 +24,7 @@ Removed = Sequence[frozenset[int]]
 
 
 def knockout_scores(
-    module: Any, ids: Sequence[int], removed: Removed, answer: Sequence[int], watch: Watch | None = None
+    module: Any, ids: Sequence[int], removed: Removed, answer: Sequence[int], watch: Watch = Watch()
 ) -> scoring.Floats | None:
     """log p(answer) in nats: nothing masked, then the prompt positions `removed[j]`; shape (1 + len(removed), tokens).
 
@@ -34,7 +34,6 @@ def knockout_scores(
     first = 1 + max(max(positions) for positions in removed)
     if first == len(ids) or not _takes_masks(module):
         return None
-    watch = watch or Watch()
     with torch.no_grad(), cancellable(module, watch):
         return scoring.if_it_fits(partial(_scores, module, ids, first, removed, answer, watch))
 

@@ -27,7 +27,7 @@ INCIDENTAL = {"_name_or_path", "architectures", "dtype", "transformers_version"}
 
 
 def load_parts(
-    name: str | Path, dtype: str = "auto", device: str = "auto", adapter: Path | None = None, watch: Watch | None = None
+    name: str | Path, dtype: str = "auto", device: str = "auto", adapter: Path | None = None, watch: Watch = Watch()
 ) -> tuple[Any, Any]:
     """(module, tokenizer), the module on its device; a .gguf file is converted first where it was not yet.
 

@@ -77,7 +77,7 @@ class Embedder(Protocol):
     name: str
     dimensions: int
 
-    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+    def embed(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Return unit vectors, shape (len(texts), dimensions)."""
 
 
@@ -110,10 +110,10 @@ class Entailment(Protocol):
 
     name: str
 
-    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> list[Judged]:
+    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch = Watch()) -> list[Judged]:
         """Judge (claim, evidence) pairs, batched, in order."""
 
-    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
+    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch = Watch()) -> Floats:
         """Probability in [0, 1] that the evidence entails the claim, shape (len(pairs),)."""
 
 
@@ -125,7 +125,7 @@ class Writer(Protocol):
     can: Can
 
     def generate(
-        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
         """Write an answer; `on_text` gets the text so far; raise PromptTooLong or Cancelled.
 
@@ -145,7 +145,7 @@ class LanguageModel(Writer, Protocol):
         """An answer from plain text, tokenised once (imported answers): token ids and character spans."""
 
     def score(
-        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
     ) -> NDArray[np.float64]:
         """Teacher-forced log-probabilities (nats) of the answer's tokens, shape (len(prompts), len(answer_ids)).
 
@@ -162,7 +162,7 @@ class BatchWriter(LanguageModel, Protocol):
         """Whether it does; else `generate_many` writes one after the other."""
 
     def generate_many(
-        self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
+        self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch = Watch()
     ) -> list[Answer]:
         """The answer of `generate` to each prompt, log-probabilities to the numerical floor.
 
@@ -178,7 +178,7 @@ def require(model: Writer, capability: Literal["generate", "score", "gradients"]
 
 
 def growing_scores(
-    model: LanguageModel, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+    model: LanguageModel, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
 ) -> Iterator[NDArray[np.float64]]:
     """`model.score` as it grows where the model can tell (nan: a row not reached yet), else whole at once."""
     grows = getattr(model, "scores", None)

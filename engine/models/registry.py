@@ -34,7 +34,7 @@ ADAPTER = ASSETS / "models" / "adapter"
 NOTE = "SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0; best with short contexts."
 
 
-def embedded_folder(watch: Watch | None = None) -> Path:
+def embedded_folder(watch: Watch = Watch()) -> Path:
     """The folder of the model, converted now if it was not; `ModelNotFound` without the published file."""
     if ENTRY.installed:
         return ENTRY.folder
@@ -83,7 +83,7 @@ class ModelCard(Value, frozen=True):
     title: str = ""
 
 
-def load_writer(name: str, dtype: str = "", device: str = "auto", watch: Watch | None = None) -> Writer:
+def load_writer(name: str, dtype: str = "", device: str = "auto", watch: Watch = Watch()) -> Writer:
     """The model of that name, loaded or taken from those that are; `watch` follows a conversion, which takes longest.
 
     `dtype` is the number format, by default the user's choice; see `pick_dtype` for "auto".
@@ -112,7 +112,7 @@ def forget_models() -> None:
         _loaded.clear()
 
 
-def _load(name: str, dtype: str, device: str, watch: Watch | None) -> Writer:
+def _load(name: str, dtype: str, device: str, watch: Watch) -> Writer:
     if name.startswith(SERVED):
         return ServerModel.named(name)
     if not name or name in ("reader", "auto"):

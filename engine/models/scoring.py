@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def scores_by_batch(
-    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch | None = None
+    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch = Watch()
 ) -> Iterator[Floats]:
     """log p(answer[t] | rows[i], answer[:t]) in nats, float64, shape (len(rows), len(answer)), after every batch.
 
@@ -47,7 +47,6 @@ def scores_by_batch(
         raise ModelError("An empty prompt cannot predict the first token. Give at least one token.")
     pending = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
     size = batch_size(module, len(rows[pending[0]]) + len(answer), len(answer))
-    watch = watch or Watch()
     while pending:
         watch.step("scoring", len(rows) - len(pending), len(rows))
         batch = pending[:size]
@@ -225,7 +224,7 @@ def worth_reusing(module: Any, rows: Sequence[Sequence[int]]) -> bool:
 
 
 def scores_from_prefix(
-    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch | None = None
+    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch = Watch()
 ) -> Generator[Floats, None, bool]:
     """As `scores_by_batch`, every row after the first from the first row's cache, one row at a time.
 
@@ -234,7 +233,6 @@ def scores_from_prefix(
     if not keeps_keys(module):
         return False
     scores = np.full((len(rows), len(answer)), np.nan)
-    watch = watch or Watch()
     watch.step("scoring", 0, len(rows))
     with torch.no_grad(), cancellable(module, watch):
         found = if_it_fits(partial(read_whole, module, rows[0], answer))

@@ -52,7 +52,7 @@ class ScriptedWriter:
         self.tokens = 0
 
     def generate(
-        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
         """The reply to `prompt`, cut after `decoding.max_new_tokens` words."""
         text = self._reply(prompt.text)
@@ -60,7 +60,7 @@ class ScriptedWriter:
         kept = tokens[: decoding.max_new_tokens]
         self.prompts.append(prompt.text)
         for written, token in enumerate(kept):
-            (watch or Watch()).step("writing", written, len(kept))
+            watch.step("writing", written, len(kept))
             self.forwards += 1
             self.tokens += 1
             if on_text is not None:
@@ -105,13 +105,13 @@ class ScriptedScorer(ScriptedWriter):
         return Answer(text=text, tokens=word_tokens(text))
 
     def score(
-        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
     ) -> NDArray[np.float64]:
         """The function's values, shape (len(prompts), len(answer_ids)); one forward counted a prompt."""
         words = [self._words[i] for i in answer_ids]
         scores = np.zeros((len(prompts), len(words)))
         for row, prompt in enumerate(prompts):
-            (watch or Watch()).step("scoring", row, len(prompts))
+            watch.step("scoring", row, len(prompts))
             self.forwards += 1
             self.tokens += len(prompt.ids) + len(words)
             passages = self._passages(prompt)
@@ -119,7 +119,7 @@ class ScriptedScorer(ScriptedWriter):
         return scores
 
     def generate(
-        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
         """The scripted reply, its tokens with the function's log-probabilities."""
         answer = super().generate(prompt, decoding, on_text, watch)

@@ -52,9 +52,8 @@ def probe_prompt(count: int = len(TEXTS)) -> Prompt:
     )
 
 
-def self_test(model: Writer, watch: Watch | None = None) -> tuple[SelfTestCheck, ...]:
+def self_test(model: Writer, watch: Watch = Watch()) -> tuple[SelfTestCheck, ...]:
     """Every check that applies to the model, with the reason where one fails; raise `Cancelled` between two."""
-    watch = watch or Watch()
     prompt, planned = probe_prompt(), _planned(model)
     found: list[SelfTestCheck] = []
     for place, (name, check) in enumerate(planned, start=1):
@@ -213,7 +212,7 @@ def _gradients(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
 # Kept in the data folder by name, revision and dtype: other weights, other record.
 
 
-def checks_of(model: Writer, watch: Watch | None = None) -> tuple[SelfTestCheck, ...]:
+def checks_of(model: Writer, watch: Watch = Watch()) -> tuple[SelfTestCheck, ...]:
     """The model's record, or a new test of it, kept. A served model has no revision and is tested each time.
 
     Raises `Cancelled` where `watch` asks to stop; nothing of half a test is kept.

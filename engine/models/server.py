@@ -310,7 +310,7 @@ class ServerModel:
         return cls(model, address, **options)
 
     def generate(
-        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
         """Write an answer. Tokens with log-probabilities where the server gives them (ids unknown: -1).
 
@@ -318,7 +318,6 @@ class ServerModel:
         """
         import openai
 
-        watch = watch or Watch()
         messages = as_messages(prompt, turns(prompt))
         with self._slot(watch):
             for attempt in range(self.attempts):

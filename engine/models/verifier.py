@@ -65,15 +65,15 @@ class WindowedVerifier:
         self.classify, self.thresholds, self.batch_size, self.words = classify, thresholds, batch_size, words
         self.name = name
 
-    def judge(self, pairs: Pairs, watch: Watch | None = None) -> list[Judged]:
+    def judge(self, pairs: Pairs, watch: Watch = Watch()) -> list[Judged]:
         """Judge (claim, evidence) pairs in order, each with the window that decided."""
         return [combine(rows, spans, self.thresholds) for rows, spans in self.by_window(pairs, watch)]
 
-    def entailment(self, pairs: Pairs, watch: Watch | None = None) -> Floats:
+    def entailment(self, pairs: Pairs, watch: Watch = Watch()) -> Floats:
         """Probability in [0, 1] that the evidence bears out the claim: the maximum over its windows."""
         return np.array([rows[:, 0].max() for rows, _ in self.by_window(pairs, watch)], dtype=np.float32)
 
-    def by_window(self, pairs: Pairs, watch: Watch | None = None) -> list[tuple[Floats, list[tuple[int, int]]]]:
+    def by_window(self, pairs: Pairs, watch: Watch = Watch()) -> list[tuple[Floats, list[tuple[int, int]]]]:
         """For each pair, the class probabilities of its windows, shape (windows, 3), and their spans."""
         spans = [windows(evidence, self.words) for _, evidence in pairs]
         flat = [(c, e[a:b]) for (c, e), found in zip(pairs, spans, strict=True) for a, b in found]
@@ -86,13 +86,12 @@ class WindowedVerifier:
         """The key by which pairs are sorted into batches: longest first, so that little padding is computed."""
         return -sum(map(len, pair))
 
-    def _in_batches(self, classify: Classify, pairs: Pairs, watch: Watch | None = None) -> Floats:
+    def _in_batches(self, classify: Classify, pairs: Pairs, watch: Watch = Watch()) -> Floats:
         """Rows of three numbers for each pair, in order."""
         result = np.zeros((len(pairs), 3), dtype=np.float32)
         order = sorted(range(len(pairs)), key=lambda i: self.order(pairs[i]))
         for first in range(0, len(order), self.batch_size):
-            if watch:
-                watch.step("verify", first, len(order))
+            watch.step("verify", first, len(order))
             rows = order[first : first + self.batch_size]
             result[rows] = classify([pairs[i] for i in rows])
         return result

@@ -195,14 +195,13 @@ def floor_of(dtype: torch.dtype) -> float:
 
 
 def write_rows(
-    module: Any, asked: Sequence[WritingRequest], stop: frozenset[int], watch: Watch | None = None, rows: int = GPU_ROWS
+    module: Any, asked: Sequence[WritingRequest], stop: frozenset[int], watch: Watch = Watch(), rows: int = GPU_ROWS
 ) -> list[Tokens]:
     """The results of `write_alone` for each of `asked`: the same ids, log-probabilities within `floor_of`.
 
     `rows` caps the rows of a batch. One that does not fit into memory is halved; `watch` hears of that, and of how many
     answers were written again alone. Raises `Cancelled` between two layers, `ModelError` where one row is too big.
     """
-    watch = watch or Watch()
     written: dict[int, Tokens] = {i: [] for i, one in enumerate(asked) if not one.limit}
     pending = sorted((i for i in range(len(asked)) if i not in written), key=lambda i: -len(asked[i].ids))
     close: list[int] = []

@@ -29,12 +29,12 @@ def labelled_case(cases: CaseStore, case_id: str) -> Case:
     return with_labels(case, review_of(marks))
 
 
-def library_quartiles(cases: CaseStore, watch: Watch | None = None) -> advisor.QuartileStudy:
+def library_quartiles(cases: CaseStore, watch: Watch = Watch()) -> advisor.QuartileStudy:
     """Gain of D over A in citation precision by quartile of S3, over the library's runs with the gate always."""
     points: list[advisor.Point] = []
     rows = cases.rows(limit=LIBRARY)
     for done, row in enumerate(rows):
-        (watch or Watch()).step("reading cases", done, len(rows))
+        watch.step("reading cases", done, len(rows))
         points.extend(_points(labelled_case(cases, row.id)))
     return advisor.gain_by_quartile(points)
 
@@ -82,12 +82,12 @@ def stored_vectors(corpus: str | None, passages: tuple[Passage, ...]) -> NDArray
     return snapshot.vectors[[rows[name] for name in whole]]
 
 
-def task_advice(watch: Watch | None = None) -> tuple[advisor.Advice, ...]:
+def task_advice(watch: Watch = Watch()) -> tuple[advisor.Advice, ...]:
     """The advisor on the passages that each example of the task table retrieves from the sample investigation."""
     collection = Collection.open(advisor.CORPUS)
     found = []
     for done, task in enumerate(advisor.TASKS):
-        (watch or Watch()).step("retrieving", done, len(advisor.TASKS))
+        watch.step("retrieving", done, len(advisor.TASKS))
         how = Retrieval(k=max(10, task.k), keep=task.k)
         context = find_context(task.question, collection, load_reranker(), how, reranked=False)
         found.append(advice_on(task.question, context.passages, context.hits, advisor.CORPUS))

@@ -57,11 +57,11 @@ class Together:
         return getattr(self._mine, "spared", ForwardCount())
 
     def generate(
-        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
         """The model's answer; `on_text` gets the whole of one that came in a batch."""
         call, start = _Call(prompt, decoding), time.perf_counter()
-        batch = self._batch_of(call, watch or Watch())
+        batch = self._batch_of(call, watch)
         if len(batch) == 1:
             try:
                 return self.model.generate(prompt, decoding, on_text, watch)
@@ -96,7 +96,7 @@ class Together:
             self._writing = True
             return [call, *others]
 
-    def _write(self, batch: list[_Call], watch: Watch | None) -> None:
+    def _write(self, batch: list[_Call], watch: Watch) -> None:
         """Answer all of a batch, or put the others' calls back."""
         start, count, left = time.perf_counter(), ForwardCount(), batch[1:]
         try:

@@ -18,7 +18,7 @@ from engine.analyses.steps import means_for
 from engine.analyses.token_map import TokenMap, check_due
 from engine.answer.context import find_context
 from engine.answer.in_documents import doubted
-from engine.core.progress import last
+from engine.core.progress import Watch, last
 from engine.core.settings import Chunking, Decoding, Settings, all_settings
 from engine.core.values import Answer
 from engine.corpus.collection import Collection
@@ -234,7 +234,7 @@ def test_targets_floors_and_steps_change_attributions() -> None:
         texts = [p.text for p in placebos_for(make_case().passages, passages(5), how.placebos, how.seed)]
         left_out = occlusion(model, prompt, answer, placebos=texts, settings=settings.occlusion)
         rows = [
-            registry.method(name, settings).attribute(model, prompt, answer, whole, None).scores
+            registry.method(name, settings).attribute(model, prompt, answer, whole, Watch()).scores
             for name in ("input x gradient", "integrated gradients")
         ]
         return left_out.scores, left_out.placebo_floor, rows

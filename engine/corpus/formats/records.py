@@ -199,9 +199,9 @@ def is_layout(path: Path) -> bool:
     return isinstance(record, dict) and "_id" not in record and set(COLUMNS) <= record.keys()
 
 
-def stream(path: Path, watch: Watch | None = None, bad: Bad = refuse) -> Iterator[Document]:
+def stream(path: Path, watch: Watch = Watch(), bad: Bad = refuse) -> Iterator[Document]:
     """The passages in order, `watch` told of bytes read and `bad` of each record that does not fit, with its place."""
-    watch, size, number = watch or Watch(), 0, 0
+    size = number = 0
     with readable(path.name):
         size = path.stat().st_size
         with path.open("rb") as file:

@@ -41,7 +41,7 @@ DELETED = 0.8  # share of the fact's words that the sentence must hold from whic
 PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
 
 
-def smallest_edit(claim: str, evidence: str, verifier: Entailment, watch: Watch | None = None) -> Edit | None:
+def smallest_edit(claim: str, evidence: str, verifier: Entailment, watch: Watch = Watch()) -> Edit | None:
     """The edit of a claim by its evidence, None if nothing is good enough or the verifier hardly contradicts the claim.
 
     The evidence was given with the claim, so it counts as cited by it.
@@ -55,7 +55,7 @@ def smallest_edit(claim: str, evidence: str, verifier: Entailment, watch: Watch 
 
 
 def anchored_edit(
-    fact: str, evidence: Evidence, anchor: Anchor, others: Others, verifier: Entailment, watch: Watch | None = None
+    fact: str, evidence: Evidence, anchor: Anchor, others: Others, verifier: Entailment, watch: Watch = Watch()
 ) -> Edit | None:
     """The edited fact, what was changed and the ruling on it; None where nothing is good enough."""
     sentence, whole = evidence.text[anchor.named : anchor.end], f"{evidence.title}\n{evidence.text}"

@@ -41,9 +41,9 @@ from engine.models.protocols import Entailment, Judged
 _SURE = Judged("supportive", {"supportive": 1.0, "editing_required": 0.0, "irrelevant": 0.0})
 
 
-def checking(task: Task, watch: Watch | None = None) -> Iterator[AreRecord]:
+def checking(task: Task, watch: Watch = Watch()) -> Iterator[AreRecord]:
     """The record of an answer as it grows: after the decomposition, after each fact of each round, and whole."""
-    settings, tools, watch = task.settings, task.tools, watch or Watch()
+    settings, tools = task.settings, task.tools
     task = dataclasses.replace(task, sources=task.sources.chosen(settings))
     started = time.perf_counter()
     found = decompose(

@@ -86,7 +86,7 @@ class _Run:
         return [max(seen, key=lambda one: one.score) if seen else None for seen in found]
 
 
-def run_baseline(name: str, task: Task, watch: Watch | None = None) -> Baseline:
+def run_baseline(name: str, task: Task, watch: Watch = Watch()) -> Baseline:
     """One of `NAMES` on an answer; the measures are the verifier's.
 
     Raise `InputError` for another name, `CannotDo` where the method needs a language model and has none.
@@ -95,7 +95,7 @@ def run_baseline(name: str, task: Task, watch: Watch | None = None) -> Baseline:
         raise InputError(f"There is no baseline {name!r}. Choose from: {', '.join(NAMES)}.")
     if name not in offered(task.tools.judge):
         raise CannotDo(NEEDS_MODEL.format(name))
-    return METHODS[name](_Run(name, task, watch or Watch()))
+    return METHODS[name](_Run(name, task, watch))
 
 
 def drqa(run: _Run) -> Baseline:
@@ -208,7 +208,7 @@ _MOST = 24  # questions that are read from a reply
 
 
 def ask_questions(
-    kind: Kind, text: str, writer: Writer, watch: Watch | None = None, demonstrations: int = 0
+    kind: Kind, text: str, writer: Writer, watch: Watch = Watch(), demonstrations: int = 0
 ) -> tuple[tuple[str, ...], Exchange]:
     """The questions about `text` in the model's order, each once, and the exchange; none where it holds none (C.2)."""
 
@@ -248,7 +248,7 @@ class Entropy(Value, frozen=True):
     model: str
 
 
-def entropy(texts: Sequence[str], model: LanguageModel, watch: Watch | None = None) -> Entropy:
+def entropy(texts: Sequence[str], model: LanguageModel, watch: Watch = Watch()) -> Entropy:
     """Entropy and surprisal of the texts under the model; raise `CannotDo` for one that gives no probabilities."""
     require(model, "score")
     prompt = model.encode(Prompt(segments=(Segment(kind="instruction", text=INSTRUCTION),)))
@@ -269,7 +269,7 @@ def entropy(texts: Sequence[str], model: LanguageModel, watch: Watch | None = No
 
 
 def entropies(
-    facts: Sequence[str], questions: Sequence[str], model: LanguageModel, watch: Watch | None = None
+    facts: Sequence[str], questions: Sequence[str], model: LanguageModel, watch: Watch = Watch()
 ) -> dict[str, Entropy]:
     """Of the facts, and of the yes/no questions that CCVER asks about the same answer (5.5): "facts", "sub_questions".
 

@@ -78,7 +78,7 @@ _ENDING = re.compile(rf"[\"”’»*]*{_MARKERS}[.!?…]*[\"”’»*]*{_MARKERS
 def decompose(
     text: str,
     writer: Writer | None = None,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
     *,
     atomic: bool = True,
     molecular: bool = True,
@@ -90,7 +90,6 @@ def decompose(
     joined facts, so that an edit no longer comes back to its place in the answer; without both the answer is one fact.
     `demonstrations`: so many worked examples are shown to the writer. A refusal has no clause.
     """
-    watch = watch or Watch()
     exchanges: list[Exchange] = []
     spans: tuple[Span, ...] = ()
     if not is_refusal(text) and (molecular or atomic):

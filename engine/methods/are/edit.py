@@ -229,7 +229,7 @@ def in_its_place(fix: str, fact: str, evidence: str) -> str:
 
 
 def asked_edit(
-    fact: str, evidence: str, writer: Writer, watch: Watch | None = None, *, demonstrations: int = 0
+    fact: str, evidence: str, writer: Writer, watch: Watch = Watch(), *, demonstrations: int = 0
 ) -> tuple[Edit | None, Exchange]:
     """A language model's edit, not yet checked, and the exchange; no edit where the reply cannot be parsed.
 

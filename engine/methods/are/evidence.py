@@ -64,7 +64,7 @@ def find_evidence(
     queries: Sequence[Sequence[str]],
     sources: Sources,
     settings: Verification,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
     cited: Sequence[frozenset[int]] = (),
     verifier: Entailment | None = None,
 ) -> list[tuple[Evidence, ...]]:
@@ -74,7 +74,6 @@ def find_evidence(
     `cited` names for the fact; a passage of the case is not offered again as one of the corpus. The `verifier` reads
     the sentence of each passage that holds most of the fact.
     """
-    watch = watch or Watch()
     watch.step("search", 0, len(facts))
     named = cited if cited and settings.anchored else [frozenset[int]()] * len(facts)
     found = _case_evidence(facts, queries, sources, settings.passages, named)
@@ -212,7 +211,7 @@ def expanded_by_rules(fact: str, question: str, context: str = "") -> tuple[str,
 
 
 def expand(
-    fact: str, question: str, writer: Writer | None = None, context: str = "", watch: Watch | None = None
+    fact: str, question: str, writer: Writer | None = None, context: str = "", watch: Watch = Watch()
 ) -> tuple[tuple[str, ...], Exchange | None]:
     """Two queries for a fact, and the exchange with the language model if one was asked."""
     if writer is None:

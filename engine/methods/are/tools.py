@@ -29,11 +29,11 @@ class OfSentences:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._verifier, name)
 
-    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> list[Judged]:
+    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch = Watch()) -> list[Judged]:
         """As the model's own."""
         return self._verifier.judge([(_sentence(claim), evidence) for claim, evidence in pairs], watch)
 
-    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
+    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch = Watch()) -> Floats:
         """As the model's own."""
         return self._verifier.entailment([(_sentence(claim), evidence) for claim, evidence in pairs], watch)
 

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def asked(
-    step: str, prompt: Prompt, writer: Writer, limit: int, parse: Callable[[str], T | None], watch: Watch | None = None
+    step: str, prompt: Prompt, writer: Writer, limit: int, parse: Callable[[str], T | None], watch: Watch = Watch()
 ) -> tuple[T | None, Exchange]:
     """A language model's reply of at most `limit` tokens as `parse` reads it (None: not readable), and the exchange."""
     reply = writer.generate(prompt, Decoding(max_new_tokens=limit), None, watch).text
@@ -39,13 +39,13 @@ def asked(
     return found, Exchange(step=step, prompt=prompt.text, reply=reply, parsed=found is not None)
 
 
-def judge(pairs: Sequence[tuple[str, str]], verifier: Entailment, watch: Watch | None = None) -> list[Ruling]:
+def judge(pairs: Sequence[tuple[str, str]], verifier: Entailment, watch: Watch = Watch()) -> list[Ruling]:
     """The entailment model's rulings on (fact, evidence) pairs, in order."""
     return [Ruling.of(judged, verifier) for judged in verifier.judge(pairs, watch)]
 
 
 def ask_verdict(
-    fact: str, evidence: str, context: str, writer: Writer, watch: Watch | None = None, *, demonstrations: int = 0
+    fact: str, evidence: str, context: str, writer: Writer, watch: Watch = Watch(), *, demonstrations: int = 0
 ) -> tuple[Ruling, Exchange]:
     """A language model's ruling, and the exchange that it comes from.
 

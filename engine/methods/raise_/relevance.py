@@ -62,9 +62,9 @@ class Ratings(Value, frozen=True):
         return {name: counts[name] / len(self.ratings) for name in (*LEVELS, "unparsed")} if self.ratings else {}
 
 
-def rate(solution: Solution, judge: Writer, watch: Watch | None = None, *, dropped: bool = True) -> Ratings:
+def rate(solution: Solution, judge: Writer, watch: Watch = Watch(), *, dropped: bool = True) -> Ratings:
     """Ask a model about every passage retrieved for every step (those dropped under T too, unless told not to)."""
-    watch, ratings = watch or Watch(), []
+    ratings = []
     asked = [(s, h.passage) for s in solution.steps for h in (*s.kept, *(s.dropped if dropped else ()))]
     for done, (step, passage) in enumerate(asked):
         watch.step("relevance", done, len(asked))

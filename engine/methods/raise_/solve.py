@@ -68,9 +68,7 @@ def known_calls(earlier: Solution, model: Writer, decoding: Decoding) -> dict[st
     return {asked.prompt.text: asked for asked in earlier.calls}
 
 
-def solutions(
-    problem: Problem, method: ReasoningMethod, means: Means, watch: Watch | None = None
-) -> Iterator[Solution]:
+def solutions(problem: Problem, method: ReasoningMethod, means: Means, watch: Watch = Watch()) -> Iterator[Solution]:
     """The run as it grows, one value after every call and every search; the last one is finished.
 
     Raises what the model or the search raises.
@@ -85,7 +83,7 @@ def solutions(
         embedder=means.embedder if method.searches else "",
         threshold=means.threshold if method.thresholded else None,
     )
-    run = _Reasoning(method, means, watch or Watch())
+    run = _Reasoning(method, means, watch)
     return run.by_steps(start) if method.decomposed else run.directly(start)
 
 

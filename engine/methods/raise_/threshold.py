@@ -117,7 +117,7 @@ def shipped() -> tuple[Threshold, ...]:
     return decoded(SHIPPED.read_bytes(), tuple[Threshold, ...])
 
 
-def logical_query(model: Writer, decoding: Decoding, watch: Watch | None = None) -> Callable[[str], str]:
+def logical_query(model: Writer, decoding: Decoding, watch: Watch = Watch()) -> Callable[[str], str]:
     """Writes the logical query of a sub-question, which is also its search query."""
 
     def write(question: str) -> str:
@@ -135,7 +135,7 @@ def calibrate(
     embedder: str,
     corpus: str,
     writer: str,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Threshold:
     """T from labelled pairs (sub-question, gold passage): what is written for the one is searched, the other kept.
 
@@ -144,7 +144,7 @@ def calibrate(
     hits: dict[str, Sequence[Hit]] = {}
     questions = list(dict.fromkeys(question for question, _ in pairs))
     for done, question in enumerate(questions):
-        (watch or Watch()).step("logical queries", done, len(questions))
+        watch.step("logical queries", done, len(questions))
         hits[question] = find(write(question))
     found = [similarity(hit) for question, gold in pairs for hit in hits[question] if hit.passage.id == gold.id]
     if len(found) < FEWEST:

@@ -39,7 +39,7 @@ def refine_case(
     earlier: RefinementReport | None = None,
     verifier: Entailment | None = None,
     facts: tuple[tuple[str, str], ...] = (),
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
 ) -> Iterator[RefinementReport]:
     """Run the conditions and the verifier: the report after every step.
 
@@ -55,7 +55,7 @@ def refine_case(
 
 
 def assessed(
-    report: RefinementReport, passages: Sequence[Passage], verifier: Entailment, watch: Watch | None = None
+    report: RefinementReport, passages: Sequence[Passage], verifier: Entailment, watch: Watch = Watch()
 ) -> RefinementReport:
     """Ask the verifier for every pair that the scores need and that it has not judged yet."""
     kept = dict(report.entailments) if report.verifier == verifier.name else {}

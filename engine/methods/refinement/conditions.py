@@ -44,7 +44,7 @@ class Conditions:
     flagged: tuple[int, ...] = ()
     on_turn: Callable[[Turn], None] | None = None
     on_text: OnText | None = None
-    watch: Watch | None = None
+    watch: Watch = Watch()
 
     def marker_of(self, number: int) -> str:
         """The citation of that passage."""

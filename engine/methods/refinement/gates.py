@@ -139,7 +139,7 @@ EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises
 
 
 def gradient_rows(
-    model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None = None
+    model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch = Watch()
 ) -> Attribution:
     """Passage relevance by `refinement.ranked_by`: the answer in `scores`, its first K content tokens in `per_token`.
 

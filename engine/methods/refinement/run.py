@@ -112,7 +112,7 @@ def untriggered(name: str, trigger: Trigger, baseline: Answer | None) -> Variant
 def refining(
     request: Request,
     earlier: Refinement | None = None,
-    watch: Watch | None = None,
+    watch: Watch = Watch(),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Refinement]:
     """Run the conditions; yield the value after each one and after common parts. `watch` gets the text so far.
@@ -124,7 +124,7 @@ def refining(
     if not request.case.passages:
         raise InputError("This case has no passages to ground the answer in.")
     require(request.writer, "generate")
-    yield from _Refining(request, earlier, watch or Watch(), clock).values()
+    yield from _Refining(request, earlier, watch, clock).values()
 
 
 refine = whole(refining)
@@ -188,7 +188,7 @@ class _Refining:
     def _written(self, method: Condition, trigger: Trigger | None) -> Variant:
         seconds = self.request.settings.refinement.seconds
         deadline = Deadline(self.watch.cancel, seconds, self._clock)
-        turns = list[Turn]()
+        turns, heard = list[Turn](), self.watch.text
         own, settings, name = self.conditions.decoding, self.request.settings, self.request.writer.name
         conditions = replace(
             self.conditions,
@@ -198,7 +198,7 @@ class _Refining:
             flagged=trigger.passages if trigger else (),
             watch=replace(self.watch, cancel=deadline),
             on_turn=turns.append,
-            on_text=lambda text: self.watch.text(f"{method.name}: {text}"),
+            on_text=(lambda text: heard(f"{method.name}: {text}")) if heard else None,
         )
         problem: tuple[Outcome, str] | None = None
         with metered(self.request.writer) as meter:

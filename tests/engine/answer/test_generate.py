@@ -17,10 +17,22 @@ from tests.tiny import passages, tiny_model
 QUESTION = "Who built the bridge?"
 
 
-def written(writer, given, how=Prompting(), decoding=Decoding(), watch=None):
+def written(writer, given, how=Prompting(), decoding=Decoding(), watch=Watch()):
     """The prompt that was sent and the answer."""
     found = prompting(writer, how, decoding)(QUESTION, given, watch)
     return found.prompt, found.answer
+
+
+def test_a_writer_is_given_no_listener_where_nobody_reads_along():
+    class Writer(ScriptedWriter):
+        def generate(self, prompt, decoding, on_text=None, watch=Watch()):
+            listeners.append(on_text)
+            return super().generate(prompt, decoding, on_text, watch)
+
+    listeners, seen = [], []
+    written(Writer(["Hanna Lind.", "Hanna Lind."]), passages(1))
+    written(Writer(["Hanna Lind."]), passages(1), watch=Watch(text=seen.append))
+    assert listeners[0] is None and listeners[1] is not None and seen[-1] == "Hanna Lind."
 
 
 def test_the_answer_is_annotated_and_the_prompt_is_what_was_sent():

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from engine.core.progress import Watch
 from engine.models.protocols import Judged
 
 SCORES = {"supportive": (0.9, 0.05, 0.05), "editing_required": (0.05, 0.9, 0.05), "irrelevant": (0.1, 0.1, 0.8)}
@@ -23,13 +24,13 @@ class WordVerifier:
     def __init__(self):
         self.pairs = []
 
-    def judge(self, pairs, watch=None):
+    def judge(self, pairs, watch=Watch()):
         if watch:
             watch.step("verify", 0, len(pairs))
         self.pairs.extend(pairs)
         return [judged(self._verdict(*pair)) for pair in pairs]
 
-    def entailment(self, pairs, watch=None):
+    def entailment(self, pairs, watch=Watch()):
         return np.array([j.scores["supportive"] for j in self.judge(pairs, watch)], np.float32)
 
     def _verdict(self, claim, evidence):

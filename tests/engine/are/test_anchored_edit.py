@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.analyses.case_verdict import fact_verdict
+from engine.core.progress import Watch
 from engine.methods.are.anchor import anchors, others
 from engine.methods.are.anchored_edit import anchored_edit, smallest_edit
 from engine.methods.are.shared_words import missing
@@ -14,7 +15,7 @@ from tests.engine.are.scripted import WordVerifier, judged
 class Doubtful(WordVerifier):
     """Never supports, and finds a claim with the evidence's numbers a little better."""
 
-    def judge(self, pairs, watch=None):
+    def judge(self, pairs, watch=Watch()):
         found = super().judge(pairs, watch)
         low = judged("irrelevant").scores
         return [
@@ -89,7 +90,7 @@ def test_the_window_of_the_ruling_lies_in_the_passage():
 class Doubting(WordVerifier):
     """Calls everything irrelevant, with the same scores."""
 
-    def judge(self, pairs, watch=None):
+    def judge(self, pairs, watch=Watch()):
         return [judged("irrelevant") for _ in pairs]
 
 
@@ -128,7 +129,7 @@ def test_nothing_is_pinned_without_a_shared_neighbour_or_with_two_of_a_kind(fact
 class Deaf(WordVerifier):
     """Says the same of every pair."""
 
-    def judge(self, pairs, watch=None):
+    def judge(self, pairs, watch=Watch()):
         return [judged("irrelevant") for _ in pairs]
 
 
@@ -309,7 +310,7 @@ class FirstSaying(WordVerifier):
         super().__init__()
         self.verdicts = [verdict]
 
-    def judge(self, pairs, watch=None):
+    def judge(self, pairs, watch=Watch()):
         return [self.verdicts.pop() if self.verdicts else own for own in super().judge(pairs, watch)]
 
 

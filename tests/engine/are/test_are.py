@@ -10,6 +10,7 @@ from rapidfuzz.distance import Levenshtein
 
 from engine.analyses.facts import KIND, FactsOptions, record_of
 from engine.analyses.kind import Loaders, RunContext, examine, options_of
+from engine.core.progress import Watch
 from engine.core.settings import Settings, Verification
 from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.collection import Collection
@@ -48,7 +49,7 @@ def context(verifier, settings=None):
     return RunContext(settings or Settings(), tools)
 
 
-def run(answer=ANSWER, texts=GIVEN, settings=None, tools=None, watch=None):
+def run(answer=ANSWER, texts=GIVEN, settings=None, tools=None, watch=Watch()):
     return check_answer(task(answer, texts, tools, settings), watch)
 
 
@@ -122,7 +123,7 @@ class Doubting(WordVerifier):
         super().__init__()
         self.against = Judged("editing_required", {"supportive": 0.0, "editing_required": sure, "irrelevant": 1 - sure})
 
-    def judge(self, pairs, watch=None):
+    def judge(self, pairs, watch=Watch()):
         unsure = Judged("supportive", {"supportive": 0.5, "editing_required": 0.3, "irrelevant": 0.2})
         return [self.against if text == GIVEN[0] else unsure for _, text in pairs]
 
@@ -379,7 +380,7 @@ class Counting(WordVerifier):
 
     asked = 0
 
-    def judge(self, pairs, watch=None):
+    def judge(self, pairs, watch=Watch()):
         self.asked += len(pairs)
         return super().judge(pairs, watch)
 

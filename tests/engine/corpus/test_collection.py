@@ -273,7 +273,7 @@ class Stops(ScriptedEmbedder):
         super().__init__()
         self._after, self._watch = after, watch
 
-    def embed(self, texts, watch=None):  # type: ignore[no-untyped-def]
+    def embed(self, texts, watch=Watch()):  # type: ignore[no-untyped-def]
         if self.embedded + len(texts) > self._after:
             self._watch.cancel.set()
         return super().embed(texts, watch)

@@ -148,7 +148,7 @@ class TwoSides(ScriptedEmbedder):
         super().__init__()
         self.given = []
 
-    def embed_passages(self, texts, watch=None):
+    def embed_passages(self, texts, watch=Watch()):
         self.given += texts
         return self.embed([f"shelfmark {text}" for text in texts], watch)
 

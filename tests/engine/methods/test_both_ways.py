@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.core.progress import Watch
 from engine.core.values import Prompt, Segment
 from engine.methods.both_ways import METHOD, UNIT, both_ways
 from engine.methods.occlusion import occlusion
@@ -81,5 +82,5 @@ def test_agrees_with_one_forward_for_each_prompt(kind):
 def test_it_is_registered():
     model = ScriptedScorer(reads({1}))
     own, answer = method(METHOD), tiny_answer(model)
-    found = own.attribute(model, prompt_of("a", "b"), answer, [(0, 5), (0, len(answer.text))], None)
+    found = own.attribute(model, prompt_of("a", "b"), answer, [(0, 5), (0, len(answer.text))], Watch())
     assert (own.unit, own.needs, found.method, len(found.scores)) == (UNIT, "score", METHOD, 2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import AttributionError
+from engine.core.progress import Watch
 from engine.core.settings import Occlusion
 from engine.core.values import Prompt, Segment
 from engine.methods import hierarchy
@@ -134,6 +135,6 @@ def test_the_top_passage_is_that_of_exact_leave_one_out_for_a_fifth_of_the_rows(
 def test_it_is_registered_and_takes_its_spans():
     model = ScriptedScorer(reads({7}, gain=0.5))
     own, answer = method(hierarchy.METHOD), tiny_answer(model)
-    found = own.attribute(model, prompt_of(90), answer, [(0, 36), (37, len(answer.text))], None)
+    found = own.attribute(model, prompt_of(90), answer, [(0, 36), (37, len(answer.text))], Watch())
     assert len(found.scores) == 2 and top(found) == (7,)
     assert (own.unit, own.needs) == ("nats", "score")

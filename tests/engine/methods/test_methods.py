@@ -10,6 +10,7 @@ import torch
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError, InputError
+from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, Token
 from engine.methods.aggregate import places
@@ -70,7 +71,7 @@ def whole_attention(module, row):
 def test_every_method_scores_the_same_passages_for_the_same_spans(method):
     model, prompt = tiny_model("qwen2"), tiny_prompt(3)
     answer = tiny_answer(model)
-    result = method.attribute(model, prompt, answer, [(0, len(ANSWER)), *answer.sentences], None)
+    result = method.attribute(model, prompt, answer, [(0, len(ANSWER)), *answer.sentences], Watch())
     assert result.sources == ((1,), (2,), (3,))
     assert np.array(result.scores).shape == (3, 3)
     assert result.unit == method.unit
@@ -90,7 +91,7 @@ def test_a_third_party_method_is_one_more_row():
     try:
         assert methods()[-1].name == "longest"
         model = tiny_model("llama")
-        found = method("longest").attribute(model, tiny_prompt(2), tiny_answer(model), [(0, 5)], None)
+        found = method("longest").attribute(model, tiny_prompt(2), tiny_answer(model), [(0, 5)], Watch())
         assert len(found.scores[0]) == 2
         with pytest.raises(InputError, match="already"):
             register(Method("longest", longest, "characters"))

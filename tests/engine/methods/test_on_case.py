@@ -14,6 +14,7 @@ from engine.analyses.token_map import KIND, MapRows, TokenMap, concentration_of,
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError, CannotDo
+from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, AuditRecord, Case, ChunkSet, Details, Stamp
 from engine.methods import hierarchy, registry
@@ -207,7 +208,7 @@ def test_v2_is_triggered_by_any_registered_method(model):
     def ranked_by(name):
         return gradient_rows(model, prompt, answer, settings.apply([f"refinement.ranked_by={name}"]))
 
-    occluded = registry.method("occlusion").attribute(model, prompt, answer, ((0, len(answer.text)),), None)
+    occluded = registry.method("occlusion").attribute(model, prompt, answer, ((0, len(answer.text)),), Watch())
     rows = ranked_by("occlusion")
     tokens = list(rows.details.tokens)
     assert len(tokens) == 3

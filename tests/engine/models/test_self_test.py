@@ -70,7 +70,7 @@ def test_a_prompt_that_lost_a_piece_of_its_template_fails():
 
 def test_scores_that_are_off_by_one_position_fail():
     class Shifted(Broken):
-        def score(self, prompts, answer_ids, watch=None):
+        def score(self, prompts, answer_ids, watch=Watch()):
             return np.roll(super().score(prompts, answer_ids, watch), 1, axis=1)
 
     assert failed(Shifted()) == ["score equals generation's log-probabilities"]
@@ -78,7 +78,7 @@ def test_scores_that_are_off_by_one_position_fail():
 
 def test_rows_that_lean_on_their_batch_fail():
     class Leaning(Broken):
-        def score(self, prompts, answer_ids, watch=None):
+        def score(self, prompts, answer_ids, watch=Watch()):
             return super().score(prompts, answer_ids, watch) + 0.01 * (len(prompts) - 1)
 
     assert failed(Leaning()) == ["batch row equals lone row", "long batch row equals lone row"]
@@ -90,7 +90,7 @@ def test_the_long_prompt_is_one_whose_beginning_is_read_once():
     class Watching(Broken):
         reused = False
 
-        def score(self, prompts, answer_ids, watch=None):
+        def score(self, prompts, answer_ids, watch=Watch()):
             self.reused |= worth_reusing(self.module, [prompt.ids for prompt in prompts])
             return super().score(prompts, answer_ids, watch)
 
@@ -116,7 +116,7 @@ def test_gradients_that_are_not_finite_fail():
 
 def test_a_check_that_raises_is_a_failure_with_its_reason():
     class Raising(Broken):
-        def score(self, prompts, answer_ids, watch=None):
+        def score(self, prompts, answer_ids, watch=Watch()):
             raise RuntimeError("no kernel")
 
     check = next(c for c in self_test(Raising()) if not c.passed)

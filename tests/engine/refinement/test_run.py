@@ -177,7 +177,7 @@ def test_every_condition_gets_the_same_limit_temperature_and_top_p():
     seen = []
 
     class Noting(ScriptedWriter):
-        def generate(self, prompt, decoding, on_text=None, watch=None):
+        def generate(self, prompt, decoding, on_text=None, watch=Watch()):
             seen.append(decoding)
             return super().generate(prompt, decoding, on_text, watch)
 
@@ -312,7 +312,7 @@ class Failing(ScriptedWriter):
         super().__init__(replies())
         self.at, self.error = at, error
 
-    def generate(self, prompt, decoding, on_text=None, watch=None):
+    def generate(self, prompt, decoding, on_text=None, watch=Watch()):
         if purpose(prompt.text) == self.at:
             raise self.error
         return super().generate(prompt, decoding, on_text, watch)

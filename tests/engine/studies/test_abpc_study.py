@@ -13,7 +13,7 @@ import torch
 from engine.analyses.faithfulness import FURTHER, METHODS, measured
 from engine.cases.case_file import read_case_file
 from engine.core.errors import InputError
-from engine.core.progress import last
+from engine.core.progress import Watch, last
 from engine.models.protocols import Can
 from engine.models.scripted import ScriptedScorer, word_tokens
 from engine.studies.catalogue.abpc import extra, results
@@ -85,13 +85,13 @@ class Reader(ScriptedScorer):
         self.module = CountsKeys()
 
     @contextmanager
-    def hold(self, watch=None):
+    def hold(self, watch=Watch()):
         yield self.module
 
     def encode_answer(self, text):
         return self._numbered(super().encode_answer(text))
 
-    def generate(self, prompt, decoding, on_text=None, watch=None):
+    def generate(self, prompt, decoding, on_text=None, watch=Watch()):
         return self._numbered(super().generate(prompt, decoding, on_text, watch))
 
     def _learn(self, text):

@@ -50,11 +50,11 @@ class Listed(HuggingFaceModel):
         super().__init__("tiny", model.module, model.tokenizer)
         self.alone, self.together = [], []
 
-    def generate(self, prompt, decoding, on_text=None, watch=None):
+    def generate(self, prompt, decoding, on_text=None, watch=Watch()):
         self.alone.append((prompt, decoding))
         return super().generate(prompt, decoding, on_text, watch)
 
-    def generate_many(self, prompts, decoding, watch=None):
+    def generate_many(self, prompts, decoding, watch=Watch()):
         self.together.append(list(zip(prompts, decoding, strict=True)))
         return super().generate_many(prompts, decoding, watch)
 
@@ -136,14 +136,14 @@ class Gated(ScriptedScorer):
     def writes_together(self):
         return True
 
-    def generate(self, prompt, decoding, on_text=None, watch=None):
+    def generate(self, prompt, decoding, on_text=None, watch=Watch()):
         self.begun.set()
         assert self.gate.wait(30)
         if prompt.text == self.fails:
             raise ModelError("It broke.")
         return super().generate(prompt, decoding, on_text, watch)
 
-    def generate_many(self, prompts, decoding, watch=None):
+    def generate_many(self, prompts, decoding, watch=Watch()):
         self.batches.append(sorted(prompt.text for prompt in prompts))
         return [self.generate(prompt, one) for prompt, one in zip(prompts, decoding, strict=True)]
 
@@ -155,7 +155,7 @@ def asked(model, texts, rows, watches=None):
     def ask(text):
         prompt = Prompt(segments=(Segment(kind="question", text=text),))
         try:
-            return shared.generate(prompt, Decoding(), None, watches.get(text)).text
+            return shared.generate(prompt, Decoding(), None, watches.get(text, Watch())).text
         except GroundworkError as error:
             return type(error).__name__
 
