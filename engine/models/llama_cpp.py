@@ -16,6 +16,7 @@ from typing import Any
 from engine.core.errors import ModelError, raised_as
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
+from engine.core.values import Json
 
 LEAST = 500_000_000  # parameters of a model that llama.cpp writes for
 CONTEXT = 4096  # tokens of prompt and answer at first: the cache is allocated as a whole, twice as large when needed
@@ -57,7 +58,7 @@ class LlamaCpp:
         """
         written, said = 0, Said()
 
-        def take(chunk: dict[str, Any]) -> bool:
+        def take(chunk: Json) -> bool:
             """Read a chunk; return whether to stop. Nothing is raised into llama.cpp's thread."""
             nonlocal written
             try:
@@ -112,7 +113,7 @@ class Said:
             self.reason = choice.get("finish_reason") or ""
 
 
-def request(ids: Sequence[int], decoding: Decoding, limit: int) -> dict[str, Any]:
+def request(ids: Sequence[int], decoding: Decoding, limit: int) -> Json:
     """The request of a completion: greedy, or nucleus sampling after the temperature, as in writing.py."""
     return {
         "prompt": list(ids),

@@ -28,7 +28,7 @@ import tomli_w
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings
-from engine.core.values import Value, converted
+from engine.core.values import Json, Value, converted
 from engine.models.server import Spent
 
 CONFIGS = Path(__file__).with_name("configs")
@@ -78,10 +78,10 @@ class Config(Value, frozen=True):
     concurrency: int = 4
     batch: int = 8
     dtype: str = "auto"
-    load: dict[str, Any] = {}
+    load: Json = {}
     where: dict[str, str] = {}
-    settings: dict[str, dict[str, Any]] = {}
-    options: dict[str, Any] = {}
+    settings: dict[str, Json] = {}
+    options: Json = {}
     paper: str = ""
     budget: Limit = Limit()
 
@@ -93,7 +93,7 @@ class Config(Value, frozen=True):
     def stages(self, seed: int) -> Settings:
         """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""
         start = Settings().apply([f"paper={self.paper}"] if self.paper else [])
-        data, values = start.to_dict(), dict[str, Any]()
+        data, values = start.to_dict(), Json()
         for stage, fields in self.settings.items():
             strange = sorted(set(fields) - set(data.get(stage, {})))
             if strange or stage not in data:
@@ -174,16 +174,16 @@ def departures(config: Config, paper: Config) -> tuple[str, ...]:
     )
 
 
-def _in_effect(config: Config) -> dict[str, Any]:
+def _in_effect(config: Config) -> Json:
     """The config's fields, with every setting as it is used in place of the paper and its changes."""
     stages = config.stages(Settings().decoding.seed).to_dict()
     stages["refinement"].pop("seeds")  # the config's own field
     return {**config.to_dict(), "paper": "", "settings": stages}
 
 
-def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(data: Json, prefix: str = "") -> Json:
     """Nested tables as dotted names."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for name, value in data.items():
         found.update(flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value})
     return found
@@ -211,7 +211,7 @@ def as_toml(config: Config) -> str:
     return tomli_w.dumps(_known({**given, "data": config.data})).strip()
 
 
-def _known(table: Mapping[str, Any]) -> dict[str, Any]:
+def _known(table: Mapping[str, Any]) -> Json:
     """The table without None, which TOML cannot say."""
     return {
         name: _known(value) if isinstance(value, Mapping) else value

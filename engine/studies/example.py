@@ -7,14 +7,13 @@ names it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
 from engine.answer.write import Written
 from engine.cases.importers import SpanLabel
 from engine.core.files import now
-from engine.core.values import Case, Hit, Passage, Value, inputs_hash
+from engine.core.values import Case, Hit, Json, Passage, Value, inputs_hash
 from engine.corpus.worlds import GoldSpan, overlaps
 
 
@@ -73,7 +72,7 @@ class Example(Value, frozen=True):
     clauses: tuple[GoldClause, ...] = ()
     domain: str = ""
     corpus: str = ""
-    about: dict[str, Any] = {}
+    about: Json = {}
 
 
 NEEDS: Mapping[str, Callable[[Example], bool]] = {

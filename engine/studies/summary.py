@@ -167,13 +167,29 @@ def table(
 
 
 def figure(
-    kind: FigureKind, name: str, title: str, x: str, y: str, series: Iterable[Series], shows: str, **more: Any
+    kind: FigureKind,
+    name: str,
+    title: str,
+    x: str,
+    y: str,
+    series: Iterable[Series],
+    shows: str,
+    *,
+    right: str = "",
+    notes: tuple[str, ...] = (),
 ) -> Figure:
     """A figure; its axes are written "name (unit)", also the one at the `right`."""
-    axes: dict[str, Any] = {"x": Axis.of(x), "y": Axis.of(y)}
-    if "right" in more:
-        axes["right"] = Axis.of(more.pop("right"))
-    return Figure(kind=kind, name=name, title=title, series=tuple(series), shows=shows, **axes, **more)
+    return Figure(
+        kind=kind,
+        name=name,
+        title=title,
+        x=Axis.of(x),
+        y=Axis.of(y),
+        right=Axis.of(right) if right else None,
+        series=tuple(series),
+        shows=shows,
+        notes=notes,
+    )
 
 
 def line(name: str, measures: Mapping[Any, Measure], side: Literal["left", "right"] = "left") -> Series:

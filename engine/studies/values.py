@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from engine.core.values import Case, Value, sha256
+from engine.core.values import Case, Json, Value, sha256
 from engine.methods.refinement.values import Cost
 from engine.models.server import Spent
 
@@ -36,7 +36,7 @@ class Found(Value, frozen=True):
     the runner. `unparsed` counts replies that could not be read.
     """
 
-    values: dict[str, Any]
+    values: Json
     missing: dict[str, str] = {}
     case: Case | None = None
     cost: Cost = Cost()
@@ -61,7 +61,7 @@ class Row(Value, frozen=True, omit_defaults=True):
 
     unit: Unit
     state: State
-    values: dict[str, Any] = {}
+    values: Json = {}
     missing: dict[str, str] = {}
     case: str = ""
     cost: Cost = Cost()

@@ -10,7 +10,6 @@ use the same rows. `options.rankings` names the extra ones: any registered attri
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from engine.analyses.faithfulness import FURTHER, KIND, METHODS, Rankings, rows_
 from engine.analyses.kind import examine
 from engine.core.errors import InputError
 from engine.core.progress import Watch
+from engine.core.values import Json
 from engine.methods import registry
 from engine.methods.refinement.costs import metered
 from engine.studies import summary
@@ -129,7 +129,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         case = examine(case, KIND, rankings, tools.context(settings, watch, scorer))
     (report,) = KIND.of(case)
     found = {curve.ranking: curve for curve in report.curves}
-    values: dict[str, Any] = {
+    values: Json = {
         "abpc": {**{name: curve.abpc for name, curve in found.items()}, "random": report.random.mean},
         "abpc_nats": {name: curve.abpc_nats for name, curve in found.items()},
         "passage_abpc": report.passages.abpc,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,7 +19,7 @@ from engine.answer.citations import without_markers
 from engine.answer.context import find_context
 from engine.answer.quoting_reader import whole_id
 from engine.core.progress import Watch
-from engine.core.values import Case
+from engine.core.values import Case, Json
 from engine.methods.attr_rag import DEPTHS, METHODS, against_reference, answers_needed, baseline_passages, winners
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
@@ -127,7 +126,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         case, more = (_ours if unit.method == OURS else _baseline)(tools, unit, example, watch)
     text = without_markers(case.answer.text)
     scores = against_reference(text, example.references[0], tools.loaders.embedder(DEFAULT))
-    values: dict[str, Any] = {**scores, **more, "passages": len(case.passages), "refused": case.answer.refused}
+    values: Json = {**scores, **more, "passages": len(case.passages), "refused": case.answer.refused}
     values |= _gold(tools, example, case)
     unparsed = 0
     if tools.judge is not None:
@@ -145,7 +144,7 @@ def _gold(tools: StudyTools, example: Example, case: Case) -> dict[str, float | 
     return {name: len(gold.intersection(ids)) / len(gold) if gold else None for name, ids in found.items()}
 
 
-def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
+def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, int]]:
     method, depth = BASELINES[unit.method]
     retrieval = tools.settings(unit.seed).retrieval
     pool = retrieval.rerank_pool if method == "re-ranked" else depth
@@ -156,7 +155,7 @@ def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> 
     return case_of(example, passages, written, hits=hits), {}
 
 
-def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
+def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, int]]:
     settings, collection = tools.settings(unit.seed), tools.collection(example.corpus)
     reranker = tools.loaders.reranker(settings.retrieval.reranker)
     context = find_context(example.question, collection, reranker, settings.retrieval)

@@ -8,7 +8,6 @@ at least `options.long` passages. With `options.answers` = false nothing is writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,7 +15,7 @@ from engine.answer.citations import without_markers
 from engine.core.errors import InputError
 from engine.core.metrics import rouge_l
 from engine.core.progress import Watch
-from engine.core.values import Hit
+from engine.core.values import Hit, Json
 from engine.methods.refinement.costs import metered
 from engine.methods.refinement.values import Cost
 from engine.retrieve.search import search
@@ -36,7 +35,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     hits = _retrieved(tools, unit, example)
     gold = gold_in(example, tools.collection(example.corpus).snapshot().passages)
     found = sum(hit.passage.id in gold for hit in hits)
-    values: dict[str, Any] = {
+    values: Json = {
         "needed": example.passages_needed,
         "gold": len(gold),
         "found": found,

@@ -9,7 +9,6 @@ config's percentile of S3 over the run; v2 has a row for each trigger that the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,7 +18,7 @@ from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Rules, Settings
-from engine.core.values import Answer, Case, Stamp
+from engine.core.values import Answer, Case, Json, Stamp
 from engine.methods.judge import VOTES, PairJudgement, Winner, first_share, judge_pair, judge_warning, swapped, tally
 from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import report_scores
@@ -219,7 +218,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     )
 
 
-def _triggers(value: Refinement, case: Case, settings: Settings) -> dict[str, Any]:
+def _triggers(value: Refinement, case: Case, settings: Settings) -> Json:
     """Whether each trigger fires, and how often it would by chance; None without gradient rows or labels."""
     fired: dict[str, bool | None] = dict.fromkeys(CHANCE)
     chance: dict[str, float | None] = dict.fromkeys(CHANCE.values())

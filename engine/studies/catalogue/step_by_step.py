@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,7 +17,7 @@ from engine.analyses.steps import KIND, StepsOptions
 from engine.answer.write import Written
 from engine.core.metrics import rouge_l
 from engine.core.progress import Watch
-from engine.core.values import Answer, Stamp
+from engine.core.values import Answer, Json, Stamp
 from engine.methods.judge import LEVELS
 from engine.methods.raise_.relevance import rate, ratings_analysis
 from engine.methods.raise_.threshold import read, recall, retrieved
@@ -179,7 +178,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=unparsed)
 
 
-def _values(example: Example, solution: Solution, gold: frozenset[str], searches: bool) -> dict[str, Any]:
+def _values(example: Example, solution: Solution, gold: frozenset[str], searches: bool) -> Json:
     """Right or wrong, closeness to the reference, cost, gold among what was retrieved and among what was read."""
     choosing, cost = example.correct is not None, solution.cost
     open_answer, known = not example.options and bool(example.references), bool(gold) and searches

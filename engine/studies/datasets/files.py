@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from engine.core.errors import FileError, GroundworkError, RecordError, raised_as
-from engine.core.values import AuditRecord, GivenPassage, Passage, identity, numbered_jsonl
+from engine.core.values import AuditRecord, GivenPassage, Json, Passage, identity, numbered_jsonl
 from engine.corpus.formats.records import LONGEST_CELL
 from engine.studies.example import Example
 
-Record = dict[str, Any]
+Record = Json
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -16,7 +15,7 @@ from engine.answer.context import check_question
 from engine.cases.importers import SpanLabel
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
-from engine.core.values import AuditRecord, GivenPassage, Value
+from engine.core.values import AuditRecord, GivenPassage, Json, Value
 from engine.corpus.worlds import WORLDS, World, WorldQuestion, load_world
 from engine.studies.datasets.files import DataSource, Layout, Record, index_of, relevant_ids
 from engine.studies.example import Example, GoldClause, GoldError, GoldStep
@@ -51,7 +50,7 @@ class OwnRecord(Value, frozen=True):
     clauses: tuple[GoldClause, ...] = ()
     domain: str = ""
     corpus: str = ""
-    about: dict[str, Any] = {}
+    about: Json = {}
 
 
 SAME = ("id", "references", "options", "passages_needed", "steps", "answer", "clauses", "domain", "corpus", "about")
