@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from engine.core.errors import FileError, RecordError, raised_as
 from engine.core.files import replace_file
 
 KILLED_BEFORE = """
@@ -52,3 +53,26 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeyp
     with pytest.raises(OSError, match="No space left"):
         replace_file(path, b"new")
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["a.json"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (FileNotFoundError(2, "No such file", "notes.txt"), "No such file"),
+        (ValueError("line 3 is odd\nread on"), "line 3 is odd"),
+        (ValueError(), "ValueError"),
+    ],
+)
+def test_a_failure_of_a_library_says_what_failed_why_and_what_to_do(failure, reason):
+    with (
+        pytest.raises(FileError) as raised,
+        raised_as(FileError, "notes.txt cannot be read", "Check the path.", OSError, ValueError),
+    ):
+        raise failure
+    assert str(raised.value) == f"notes.txt cannot be read ({reason}). Check the path."
+    assert raised.value.__cause__ is failure
+
+
+def test_other_errors_pass_as_they_are():
+    with pytest.raises(RecordError, match=r"^odd$"), raised_as(FileError, "x", "y", OSError):
+        raise RecordError("odd")

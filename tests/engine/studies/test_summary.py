@@ -22,6 +22,12 @@ def test_seeds_are_averaged_within_the_question():
     assert measure(rows, "score").n == 2 and measure(rows, "score").low is None
 
 
+def test_a_value_inside_another_is_named_by_its_path():
+    one, other, lacking = row("a", "m", {"recall": 1.0}), row("b", "m", {"recall": 0.5}), row("c", "m", None)
+    assert one.value("score", "recall") == 1.0 and one.value("score", "recall", "x") is one.value("none") is None
+    assert by_question([one, other, lacking], ("score", "recall")) == {"a": 1.0, "b": 0.5}
+
+
 def test_failed_units_stay_in_the_denominator_and_undefined_values_leave_it():
     rows = [row("a", "m", 1.0), row("b", "m", "failed"), row("c", "m", None)]
     assert (measure(rows, "score").value, measure(rows, "score").n) == (0.5, 2)
