@@ -7,7 +7,7 @@ RAY_ADDRESS names a cluster, else one is started here. Every node needs the engi
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,24 +22,34 @@ PIECES = 4  # of a batch for each actor, so that the slowest one holds the other
 _AGAIN = 3  # times that an actor that died is started again, and its piece embedded again
 
 
-def join() -> tuple[Any, bool]:
-    """Ray, connected to its cluster, and whether this call did it; raise `InputError` where it is not installed."""
-    try:
-        import ray
-    except ImportError:
-        raise InputError("Ray is not installed. Install requirements-ray.txt, or leave out --on ray.") from None
-    began = not ray.is_initialized()
-    if began:
-        variables = {"PYTHONPATH": str(ROOT), "GROUNDWORK_HOME": str(home())}
-        own = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-        ray.init(log_to_driver=False, runtime_env={"env_vars": variables}, **own)
-    return ray, began
+class Cluster:
+    """Ray with room for `size` actors: joined, or started here and then ended with `close`."""
 
+    def __init__(self, size: int) -> None:
+        """Connect; raise `InputError` where Ray is not installed."""
+        try:
+            import ray
+        except ImportError:
+            raise InputError("Ray is not installed. Install requirements-ray.txt, or leave out --on ray.") from None
+        self.ray, self._began = ray, not ray.is_initialized()
+        if self._began:
+            variables = {"PYTHONPATH": str(ROOT), "GROUNDWORK_HOME": str(home())}
+            own = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
+            ray.init(log_to_driver=False, runtime_env={"env_vars": variables}, **own)
+        # A share of a GPU each, at most a whole one; Ray counts in ten-thousandths.
+        gpus = min(1.0, int(1e4 * ray.cluster_resources().get("GPU", 0) / size) / 1e4)
+        self._options = {"num_cpus": 1, "num_gpus": gpus}
 
-def gpus_each(ray: Any, actors: int) -> float:
-    """The share of a GPU that each of so many actors gets: 0 where the cluster has none, else at most 1."""
-    # Ray counts in ten-thousandths.
-    return min(1.0, int(1e4 * ray.cluster_resources().get("GPU", 0) / actors) / 1e4)
+    def start(self, kind: type, *given: Any, **options: Any) -> Any:
+        """An actor of a class made with what is `given`, on whatever node has room."""
+        return self.ray.remote(kind).options(**self._options, **options).remote(*given)
+
+    def close(self, actors: Iterable[Any]) -> None:
+        """Let the actors go, and the cluster too where it was started here."""
+        for actor in actors:
+            self.ray.kill(actor)
+        if self._began:
+            self.ray.shutdown()
 
 
 class Embedding:
@@ -52,10 +62,6 @@ class Embedding:
         """Unit vectors of passages."""
         return embed_passages(self._embedder, texts)
 
-    def pid(self) -> int:
-        """The process that embeds."""
-        return os.getpid()
-
 
 class RayEmbedder:
     """An embedder whose passages are embedded by `size` actors; questions stay with the one that is here.
@@ -66,16 +72,9 @@ class RayEmbedder:
 
     def __init__(self, here: Embedder, size: int) -> None:
         self.name, self.dimensions = here.name, here.dimensions
-        self._here = here
-        self._ray, self._began = join()
-        options = {"num_cpus": 1, "num_gpus": gpus_each(self._ray, size)}
-        actor = self._ray.remote(Embedding).options(**options, max_restarts=_AGAIN, max_task_retries=_AGAIN)
-        self._actors = [actor.remote(here.name) for _ in range(size)]
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """The processes of the actors."""
-        return tuple(self._ray.get([actor.pid.remote() for actor in self._actors]))
+        self._here, self._cluster = here, Cluster(size)
+        again = {"max_restarts": _AGAIN, "max_task_retries": _AGAIN}
+        self.actors = [self._cluster.start(Embedding, here.name, **again) for _ in range(size)]
 
     def embed(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Unit vectors of questions, shape (len(texts), dimensions)."""
@@ -83,10 +82,10 @@ class RayEmbedder:
 
     def embed_passages(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Unit vectors of passages, shape (len(texts), dimensions)."""
-        size = -(-len(texts) // (PIECES * len(self._actors))) or 1
+        size = -(-len(texts) // (PIECES * len(self.actors))) or 1
         pieces = [texts[start : start + size] for start in range(0, len(texts), size)]
         done = [np.zeros((0, self.dimensions), dtype=np.float32)]
-        pool = self._ray.util.ActorPool(self._actors)
+        pool = self._cluster.ray.util.ActorPool(self.actors)
         for vectors in pool.map(lambda actor, piece: actor.embed.remote(piece), pieces):
             done.append(vectors)
             watch.step("embedding", sum(map(len, done)), len(texts))
@@ -94,7 +93,4 @@ class RayEmbedder:
 
     def close(self) -> None:
         """Let the actors go, and the cluster too where it was started here."""
-        for actor in self._actors:
-            self._ray.kill(actor)
-        if self._began:
-            self._ray.shutdown()
+        self._cluster.close(self.actors)

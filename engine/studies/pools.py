@@ -14,6 +14,7 @@ import queue
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -25,7 +26,7 @@ from engine.cases.case_file import write_case_file
 from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, ServerError
 from engine.core.progress import Watch
 from engine.core.values import Value
-from engine.models.cluster import gpus_each, join
+from engine.models.cluster import Cluster
 from engine.models.memory import is_out_of_memory
 from engine.models.server import SERVED
 from engine.studies.catalogue import study_of
@@ -242,58 +243,38 @@ class Processes:
 # to the process that started the run, which alone writes.
 
 
-class Serving(Performer):
-    """The models of one config on a node."""
-
-    def pid(self) -> int:
-        """The process that serves."""
-        return os.getpid()
-
-
 class RayPool:
-    """A pool of Ray actors; one that dies is replaced, on whatever node has room."""
+    """A pool of Ray actors; one that dies is replaced, on whatever node has room. `free` are those without a unit."""
 
     def __init__(self, config: Config, size: int) -> None:
-        self._ray, self._began = join()
-        self.size = size
-        self._config = config
-        self._options = {"num_cpus": 1, "num_gpus": gpus_each(self._ray, size)}
-        self._free = [self._start() for _ in range(size)]
+        self.size, self._cluster = size, Cluster(size)
+        self._start = partial(self._cluster.start, Performer, config)
+        self.free = [self._start() for _ in range(size)]
         self._running: dict[Any, tuple[Any, Unit]] = {}
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """The processes of the actors that have nothing to do."""
-        return tuple(self._ray.get([actor.pid.remote() for actor in self._free]))
-
-    def _start(self) -> Any:
-        return self._ray.remote(Serving).options(**self._options).remote(self._config)
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Hand a unit to a free actor."""
-        actor = self._free.pop()
+        actor = self.free.pop()
         self._running[actor.within_allowance.remote(unit, example, left.share(self.size))] = (actor, unit)
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; a dead actor is replaced at once."""
+        ray = self._cluster.ray
         if not self._running:  # Ray waits for something, never for nothing: the run is paused
             time.sleep(seconds)
             return None
-        ended, _ = self._ray.wait(list(self._running), timeout=seconds)
+        ended, _ = ray.wait(list(self._running), timeout=seconds)
         if not ended:
             return None
         actor, unit = self._running.pop(ended[0])
         try:
-            said: Done | Stopped = self._ray.get(ended[0])
-        except self._ray.exceptions.RayActorError:
-            self._free.append(self._start())
+            said: Done | Stopped = ray.get(ended[0])
+        except ray.exceptions.RayActorError:
+            self.free.append(self._start())
             return Lost(unit=unit)
-        self._free.append(actor)
+        self.free.append(actor)
         return said
 
     def close(self) -> None:
         """Let the actors go, and the cluster too where it was started here."""
-        for actor in [*self._free, *(actor for actor, _ in self._running.values())]:
-            self._ray.kill(actor)
-        if self._began:
-            self._ray.shutdown()
+        self._cluster.close([*self.free, *(actor for actor, _ in self._running.values())])

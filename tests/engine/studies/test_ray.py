@@ -21,13 +21,18 @@ from engine.studies.run import Control, Run  # noqa: E402
 from tests.engine.studies.test_run import timeless  # noqa: E402
 
 
+def process_of(actor):
+    """The process of an actor."""
+    return ray.get(actor.__ray_call__.remote(lambda _: os.getpid()))
+
+
 @pytest.mark.slow
 def test_a_cluster_that_loses_a_worker_comes_to_the_same_rows(sample_home, retrieval, tmp_path):
     folder = tmp_path / "ray"
     folder.mkdir()
     planned = plan(parse_config(retrieval(12)))
     pool = RayPool(planned.config, 2)
-    victim = pool.pids[0]
+    victim = process_of(pool.free[0])
     killed = []
 
     def tell(progress):
@@ -58,7 +63,7 @@ def test_passages_embedded_by_a_cluster_that_loses_a_worker_are_those_embedded_h
     ]
     here = load_embedder()
     spread = RayEmbedder(here, 2)
-    victim, killed = spread.pids[0], []
+    victim, killed = process_of(spread.actors[0]), []
 
     def report(stage, done, total):
         if stage == "embedding" and done and not killed:
