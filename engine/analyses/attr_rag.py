@@ -237,9 +237,7 @@ def _given(stored: AttrRag) -> AttrRagGiven:
 
 def _compared(result: Any) -> Any:
     """Without costs, steps, reasons (they only say the votes and choices), and a model's own text and token ids."""
-    values = less(result, COSTS | {"steps", "reasons", "reasons_without_floor"})
-    if values.get("drops"):
-        values["drops"]["details"].pop("revision", None)
+    values = less(result, COSTS | {"steps", "reasons", "reasons_without_floor", "revision"})
     written = values.get("regeneration", {})
     for answer in (written.get("full"), *written.get("ablated", ()), *written.get("repeats", ()), values.get("answer")):
         if answer and answer.get("tokens"):

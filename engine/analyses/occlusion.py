@@ -151,9 +151,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
         grown = _run(case, OcclusionOptions(model=model.name), own, by_set=analysis.kind == SETS)
     values = less(last(grown).result)
     if missing:
-        values.pop("placebo_floor", None)
-        for name in ("placebo_floor_by_span", "placebo_floor_by_token"):
-            values.get("details", {}).pop(name, None)
+        values = less(values, {"placebo_floor", "placebo_floor_by_span", "placebo_floor_by_token"})
     prompt, answer, _ = subject(case, model, context.settings)
     coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
     by_token = 2 * token_floor(model, [(coded, ids)])  # a difference of two rows

@@ -11,7 +11,7 @@ import contextlib
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -176,6 +176,18 @@ def note_status(connection: sqlite3.Connection, case_id: str, history: Sequence[
         (review.status, review.reviewer, time, case_id),
     )
     connection.execute("DELETE FROM summaries WHERE id = ?", (case_id,))
+
+
+def extend(
+    connection: sqlite3.Connection, case: Case, history: tuple[Mark, ...], drafts: Iterable[MarkDraft]
+) -> tuple[Mark, ...]:
+    """Append drafts to a case's history, signed where there is a key; return it with them."""
+    key = signing_key()
+    for draft in drafts:
+        history = (*history, append(case, history, draft, now(), key))
+        add_mark(connection, history[-1])
+    note_status(connection, case.id, history, now())
+    return history
 
 
 def new_case_id() -> str:
@@ -386,7 +398,6 @@ class CaseStore:
         `seen` is the head hash that the reviewer looked at: where another entry came since, `CaseError` says so and
         nothing is written. Raises `CaseFrozen` for a signed-off case.
         """
-        key = signing_key()
         with self.writing() as connection:
             case = read(connection, case_id)
             check_open(connection, case_id)
@@ -396,36 +407,23 @@ class CaseStore:
                     f"{history[-1].author} changed this case after you opened it. Read entry {history[-1].number}, "
                     f"then try again."
                 )
-            for draft in drafts:
-                history = (*history, append(case, history, draft, now(), key))
-                add_mark(connection, history[-1])
-            note_status(connection, case_id, history, now())
-        return history[len(history) - len(drafts) :]
+            return extend(connection, case, history, drafts)[len(history) :]
 
     def new_version(self, case_id: str, author: str) -> Case:
         """A copy of a case under a new id, open again, that names the case it came from; standing marks come along.
 
         The conclusion does not: whoever signs the new version off concludes anew.
         """
-        key = signing_key()
         with self.writing() as connection:
             old, marks = read(connection, case_id), marks_of(connection, case_id)
             case = msgspec.structs.replace(old, id=new_case_id(), parent=old.id, created=now())
             write(connection, case, now())
             review = review_of(marks)
-            history: list[Mark] = []
-            origin = MarkDraft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
-            own = [
-                mark
-                for mark in review.overrides.values()
-                if (mark.target, mark.value in CONCLUSIONS) != ("answer", True)
-            ]
-            standing = (*review.notes, *review.labels.values(), *own)
-            drafts = [origin]
+            drafts = [MarkDraft(kind="version", author=author, target=f"case:{old.id}", value=review.head)]
+            standing = (*review.notes, *review.labels.values(), *review.overrides.values())
             for mark in sorted(standing, key=lambda mark: mark.number):
-                kept = {name: getattr(mark, name) for name in MarkDraft.__struct_fields__}
-                drafts.append(MarkDraft(**{**kept, "source": mark.hash}))
-            for draft in drafts:
-                history.append(append(case, history, draft, now(), key))
-                add_mark(connection, history[-1])
+                if mark.target != "answer" or mark.value not in CONCLUSIONS or mark.kind != "override":
+                    kept = {name: getattr(mark, name) for name in MarkDraft.__struct_fields__}
+                    drafts.append(MarkDraft(**{**kept, "source": mark.hash}))
+            extend(connection, case, (), drafts)
         return case

@@ -16,7 +16,7 @@ from engine.cases.query import SORTS, Query
 from engine.cases.review import STATUSES, Mark, signing_key
 from engine.cases.store import new_case_id
 from engine.commands.shared import Record, each, emit, workbench
-from engine.core.errors import InputError, StorageError
+from engine.core.errors import InputError, StorageError, raised_as
 from engine.core.values import Case
 from engine.report import html_report, markdown_report
 
@@ -72,10 +72,8 @@ def _write_file(path: Path, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
         return
-    try:
+    with raised_as(StorageError, f"{path} could not be written", "Choose another place.", OSError):
         path.write_bytes(data)
-    except OSError as error:
-        raise StorageError(f"{path} could not be written ({error.strerror}). Choose another place.") from error
     emit({"written": str(path), "bytes": len(data)})
 
 
