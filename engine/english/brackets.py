@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
-from engine.english.tree import QUOTES, Inserted, Statement
+from engine.english.tree import QUOTES, Inserted, Statement, is_plural
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -78,9 +78,13 @@ def _is_told(content: str) -> bool:
 
 def is_of_another(noun: Token, content: str) -> bool:
     """Are brackets the actor of a part ("Rick (Ann Lee)"), or the year of something in a place: "in Cork (1931)"?"""
+    inside = parse(content) or ()
     year = re.fullmatch(r"\d{4}", content) and noun.ent_type_ in ("GPE", "LOC", "PERSON")
-    actor = noun.ent_type_ == "PERSON" and {word.ent_type_ for word in parse(content) or ()} == {"PERSON"}
-    return bool(year) or actor
+    day = (
+        noun.ent_type_ == "PERSON" and {word.ent_type_ for word in inside} == {"DATE"} and not _LIFE.fullmatch(content)
+    )
+    actor = noun.ent_type_ == "PERSON" and {word.pos_ for word in inside} == {"PROPN"} and len(content.split()) > 1
+    return bool(year) or day or actor
 
 
 def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str, at: int) -> Statement:
@@ -92,8 +96,10 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
     while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
         noun = noun.head.head
     inside = parse(content)
-    named = _spelled_out(last, content) or [t for t in phrase(noun) if t.i <= last.i]
-    told, many = _is_told(content), noun.tag_ == "NNS"  # a title is one thing
+    if spelled := _spelled_out(last, content):
+        return Statement(noun, (*spelled, Inserted("is abbreviated as"), Inserted(content, at)))
+    named = [t for t in phrase(noun) if t.i <= last.i]
+    told, many = _is_told(content), is_plural(noun) and noun.tag_ == "NNS"  # a title is one thing
     link = ("were" if told else "are") if many else "was" if told else "is"
     if life := _LIFE.fullmatch(content):
         since, until = (Inserted(life.group(n), at + life.start(n)) for n in (1, 2))
@@ -106,9 +112,9 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
 
 def _spelled_out(last: Token, letters: str) -> list[Token]:
     """The words up to `last` whose initials are the letters: "Council on Tall Buildings and Urban Habitat (CTBUH)"."""
-    initials = ""
+    content, every = "", ""
     for word in reversed(last.doc[: last.i + 1]):
-        initials = word.text[0] * (word.pos_ in CONTENT) + initials
-        if len(initials) > 1 and initials == letters:
+        content, every = word.text[0] * (word.pos_ in CONTENT) + content, word.text[0] + every
+        if len(letters) > 1 and letters in (content.upper(), every.upper()):
             return list(last.doc[word.i - (word.i > 0 and word.nbor(-1).dep_ == "det") : last.i + 1])
     return []

@@ -45,6 +45,7 @@ _WHENEVER = word_set("when whenever once according excluding without")
 _PARTS_OF = word_set(
     "number amount sum total average mean ratio product difference mixture combination comparison merger union"
 )
+_MADE = word_set("consist consists consisted composed comprised made")
 _MUTUAL = word_set(  # verbs that say of their subjects what one of them cannot do alone
     "meet meets met marry married divorce divorced merge merges merged mix mixed combine combines combined share shares"
     " shared differ differs differed separate separated collide collided coincide coincided overlap overlaps overlapped"
@@ -85,17 +86,18 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
     coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
     if (
         (word.dep_ == "appos" and (word != root or is_plural(word.head)))  # "two towns, Cork and Bonn"
-        or any(c.dep_ == "appos" and c.i > others[-1].i and _is_several(c) for c in word.children)
+        or any(c.dep_ == "appos" and c.i > others[-1].i for c in word.children)
         or (
             word.tag_ == "VB" and any(t.text == ":" for t in word.doc[max(word.left_edge.i - 1, 0) : word.i])
         )  # "two rules: pay and leave"
         or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
         or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
         or _is_number(word)
+        or (word.pos_ != "NUM" and any(t.pos_ == "NUM" and t.ent_type_ != "DATE" for t in others))  # "seasons 2 and 3"
         or any(map(is_torn, chain))
         or _is_cut_in_two(word)
         or _has_lost_part(word)
-        or _is_collective(word)
+        or _is_collective(word, joints)
         or _is_excepted(word, joints)
         or _are_pairs(word)
         or _is_nested(word, others, coarse)
@@ -132,12 +134,6 @@ def _is_number(word: Token) -> bool:
     """Is it a number, or an ordinal of several things: "the first and second floors"?"""
     ordinal = word.ent_type_ == "ORDINAL" and word.dep_ == "amod"
     return word.dep_ == "nummod" or (ordinal and is_plural(word.head))
-
-
-def _is_several(noun: Token) -> bool:
-    """Is it a plural, or an amount of one: "a total of eleven people"?"""
-    parts = (n for c in noun.children if c.lower_ == "of" for n in c.children)
-    return is_plural(noun) or any(map(is_plural, parts))
 
 
 def _is_cut_in_two(word: Token) -> bool:
@@ -202,7 +198,7 @@ def _is_dated(phrase: Token) -> bool:
     return any(c.ent_type_ == "DATE" for c in phrase.children)
 
 
-def _is_collective(word: Token) -> bool:
+def _is_collective(word: Token, joints: Sequence[str]) -> bool:
     """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?
 
     "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left", "the sum of 3
@@ -211,6 +207,14 @@ def _is_collective(word: Token) -> bool:
     if word.dep_ == "pobj" and word.head.lower_ == "of" and word.head.head.lower_ in _PARTS_OF:
         return True
     verb = word.head
+    if word.dep_ == "pobj" and word.head.lower_ == "of" and verb.head.lower_ in _MADE:
+        return True
+    if (
+        word.dep_ in SUBJECTS
+        and "and" in joints
+        and any(t.tag_ == "VBZ" or t.lower_ == "was" for t in (verb, *verb.lefts))
+    ):
+        return True  # "The Prince and Me is a film"
     if word.dep_ in SUBJECTS and any(_is_mutual(v) for v in (verb, *verb.conjuncts)):
         return True
     if word.dep_ in SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
@@ -302,7 +306,12 @@ def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserte
     indefinite = first.dep_ == "attr" and any(c.lower_ in ("a", "an") for c in first.children)
     if item == first or not indefinite or item.tag_ != "NN" or {c.dep_ for c in item.children} & _DETERMINING:
         return ()
-    return (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
+    return (Inserted(article(words[0])),)
+
+
+def article(word: Token) -> str:
+    """The indefinite article in front of a word."""
+    return "an" if word.lower_.startswith((*"aeiou", "heir", "hour", "hono")) else "a"
 
 
 def conditions(verb: Token) -> list[Token]:

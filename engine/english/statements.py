@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
 from engine.english.brackets import CONTENT, NUMBERED, PART, aside, is_of_another, without_brackets
-from engine.english.coordination import conditions, has_gap, split_coordination
+from engine.english.coordination import article, conditions, has_gap, split_coordination
 from engine.english.parser import finite, parse
 from engine.english.tree import (
     AUXILIARIES,
@@ -63,6 +63,9 @@ _RESTING = word_set("in on at near under within")  # not "to Cork, where", "from
 _ASKING = word_set("must should shall")
 _CHOOSING = word_set("whichever whatever whoever whomever")
 _BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
+_WITH_ARTICLE = ("States", "Kingdom", "Netherlands", "Republic", "Emirates", "Philippines")
+_BARE = word_set("part north south east west")  # of
+_CAUSING = word_set("lead leads led cause causes caused make makes made mean means meant allow allows allowed result")
 _TENSES = {"is": "VBZ", "are": "VBP", "was": "VBD", "were": "VBD"}
 _FREE = word_set(
     "in on at by since near from between as for with during through until alongside under to of into about after before"
@@ -121,6 +124,7 @@ def _is_misread(apposition: Token) -> bool:
     """Is it not of the noun before the comma, is a main clause missing, or is it a list ("a desk, a lamp and")?"""
     head, before = apposition.head, apposition.doc[max(apposition.left_edge.i - 2, 0)]
     apart = before != head and not head.is_ancestor(before)
+    apart |= any(c.dep_ == "conj" and c.i < apposition.i for c in head.children)  # "Ann and Bo, a clerk"
     same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
     series = any(c.dep_ == "cc" for c in head.head.rights if c.i > apposition.i)
     return apart or (same and series) or any(c.dep_ == "mark" for c in apposition.sent.root.children)
@@ -144,8 +148,7 @@ def _cut(token: Token) -> str:
     ):  # "add salt, water": a list
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
-        all_of = is_plural(token) and not is_plural(head) and any(c.dep_ == "conj" for c in head.children)
-        apart = not (measures or all_of or is_listed(token) or _is_misread(token))
+        apart = not (measures or is_listed(token) or _is_misread(token))
         return "apposition" if named and apart else ""
     if token.dep_ == "advcl" and any(c.dep_ in SUBJECTS for c in token.children):
         opening = doc[first].lower_ if doc[first].head == token else ""
@@ -203,6 +206,8 @@ def _is_on_event(verb: Token) -> bool:
     noun, before = verb.head, verb.doc[verb.left_edge.i - 2]
     apart = before != noun and not noun.is_ancestor(before)
     pronoun = relative_word(verb)
+    if verb.lower_ in _CAUSING and pronoun is not None and pronoun.lower_ == "which" and noun.dep_ not in SUBJECTS:
+        return True
     if verb.lower_ in BE and any(t.tag_ == "WRB" for c in verb.rights for t in (c, *c.lefts)):  # "which is why"
         return True
     day = noun.ent_type_ == "DATE" and noun.pos_ in ("PROPN", "NUM")
@@ -212,13 +217,26 @@ def _is_on_event(verb: Token) -> bool:
 def _can_detach(verb: Token, comma: bool) -> bool:
     """Can the noun take the place of the relative pronoun?"""
     pronoun = relative_word(verb)
-    if pronoun is None or pronoun.lower_ in _CHOOSING or verb.head.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
+    noun = verb.head
+    if pronoun is None or pronoun.lower_ in _CHOOSING or noun.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
+        return False
+    if pronoun.dep_ in SUBJECTS and not _fits(noun, verb, pronoun):
         return False
     if pronoun.tag_ == "WRB":
         return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
     own = pronoun.head == verb and pronoun.dep_ in (*SUBJECTS, "dobj")
     led = pronoun.dep_ == "pobj" and pronoun.head.head == verb and not any(c.dep_ == "conj" for c in verb.children)
     return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in SUBJECTS)
+
+
+def _fits(noun: Token, verb: Token, pronoun: Token) -> bool:
+    """Can the noun be the subject of its relative clause: "who" is nobody's town, and one thing has no "are"?"""
+    if pronoun.lower_ == "who" and noun.ent_type_ in ("GPE", "LOC", "DATE"):
+        return False
+    verbs = {v.lower_ for v in (verb, *(c for c in verb.lefts if c.dep_ in AUXILIARIES)) if v.tag_ in FINITE}
+    several = is_plural(noun) or any(c.dep_ == "conj" for c in noun.children)
+    bare = verb.tag_ == "VBP" and not any(c.dep_ in AUXILIARIES for c in verb.lefts)
+    return several or noun.tag_ not in ("NN", "NNP") or not (bare or verbs & {"are", "were", "have"})
 
 
 class Sentence:
@@ -282,10 +300,16 @@ class Sentence:
             c.i: "had" for c in root.children if c.lower_ == "having" and c.dep_ == "aux"
         }  # "having left" says that it had left
         forms = forms or _finite_forms(root, auxiliary)
-        bare = root.dep_ == "appos" and all(c.dep_ == "compound" for c in root.lefts)
-        placed = " in" if bare and root.ent_type_ == noun.ent_type_ == "GPE" else ""  # "Cork, Ireland"
-        link = () if forms else (Inserted(auxiliary + placed),)
-        return Statement(root, (*named, *link, *self.below(root)), forms)
+        words = self.below(root)
+        if root.dep_ == "appos" and all(c.dep_ == "compound" for c in root.lefts):
+            if root.ent_type_ == noun.ent_type_ == "GPE":  # "Cork, Ireland"
+                auxiliary += " in the" if root.text in _WITH_ARTICLE else " in"
+                words = tuple(t for t in words if t.i <= root.i)
+            elif root.tag_ == "NN" and root.lower_ not in _BARE and not any(t.pos_ == "PROPN" for t in root.lefts):
+                # "Bo, son of Ann"
+                auxiliary += " the" if any(c.lower_ == "of" for c in root.rights) else f" {article(words[0])}"
+        link = () if forms else (Inserted(auxiliary),)
+        return Statement(root, (*named, *link, *words), forms)
 
     def _auxiliary(self, root: Token, noun: Token) -> str:
         """The verb to insert: present for an apposition, else the tense of the main verb."""

@@ -66,7 +66,12 @@ _OPENING, CLOSING = ("(", "["), (")", "]")
 
 def is_plural(noun: Token) -> bool:
     """Is the noun or pronoun a plural."""
-    return noun.tag_ in ("NNS", "NNPS") or noun.lower_ in ("they", "we", "these", "those")
+    return (noun.tag_ in ("NNS", "NNPS") and noun.ent_type_ != "PERSON") or noun.lower_ in (
+        "they",
+        "we",
+        "these",
+        "those",
+    )
 
 
 def subject_of(verb: Token) -> Token | None:

@@ -528,7 +528,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
 
 
 def _shapes(line: str, page: int) -> set[str]:
-    """What other pages may share of a line: the line, and the line with one number as its distance from the page's."""
+    """The forms of a line that pages may share: as it is, and with one number less the number of its page."""
     words = " ".join(line.split())
     if not words or _NUMBERED_HEADING.fullmatch(words):
         return set()

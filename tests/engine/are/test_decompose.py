@@ -718,6 +718,11 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
                 "Sara Gilbert lived from January 29, 1975 to May 4, 2001",
             ],
         ),
+        ("Bo met Rick (Ann Lee).", ["Bo met Rick", "Bo met Rick (Ann Lee)"]),
+        (
+            "The speed is 30 revolutions per minute (RPM).",
+            ["The speed is 30 revolutions per minute", "revolutions per minute is abbreviated as RPM"],
+        ),
         ("Cork won four medals (3 gold, 1 silver).", ["Cork won four medals (3 gold, 1 silver)"]),
         ("The song was a hit in Norway (No. 11).", ["The song was a hit in Norway (No. 11)"]),
         ("The lake is 371 feet (113 m) deep.", ["The lake is 371 feet deep", "371 feet are 113 m"]),
@@ -725,7 +730,7 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
             "The Council on Tall Buildings and Urban Habitat (CTBUH) was formed in 1969.",
             [
                 "The Council on Tall Buildings and Urban Habitat was formed in 1969",
-                "The Council on Tall Buildings and Urban Habitat is CTBUH",
+                "The Council on Tall Buildings and Urban Habitat is abbreviated as CTBUH",
             ],
         ),
         (
@@ -772,6 +777,11 @@ def test_a_participle_tells_of_the_thing_that_is_said_to_be_something(sentence, 
         "Apollo was the ship that landed two people on the Moon",
         "There were 224 passengers and crew aboard the ship",
         "It was sold for the price that Ann paid",
+        "The Prince and Me is a film",  # one thing, says "is"
+        "The state consists of two islands and a coast",
+        "The farmers left the port, which led to the loss of the mill",  # the event led to it
+        "The wall names soldiers from Norway who died in the war",  # the soldiers did
+        "They played in Italy and Paris, France",
     ],
 )
 def test_what_alone_tells_which_one_is_meant_stays(sentence):
