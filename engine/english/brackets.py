@@ -97,7 +97,8 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
         noun = noun.head.head
     inside = parse(content)
     if spelled := _spelled_out(last, content):
-        return Statement(noun, (*spelled, Inserted("is abbreviated as"), Inserted(content, at)))
+        link = "are" if is_plural(last) else "is"
+        return Statement(noun, (*spelled, Inserted(f"{link} abbreviated as"), Inserted(content, at)))
     named = [t for t in phrase(noun) if t.i <= last.i]
     told, many = _is_told(content), is_plural(noun) and noun.tag_ == "NNS"  # a title is one thing
     link = ("were" if told else "are") if many else "was" if told else "is"

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _JOINING = word_set("and but & as well also plus both while yet")
 _WHENEVER = word_set("when whenever once according excluding without")
 _PARTS_OF = word_set(
-    "number amount sum total average mean ratio product difference mixture combination comparison merger union"
+    "number amount sum total average mean ratio product difference mixture blend combination comparison merger union"
 )
 _MADE = word_set("consist consists consisted composed comprised made")
 _MUTUAL = word_set(  # verbs that say of their subjects what one of them cannot do alone

@@ -69,7 +69,7 @@ _CAUSING = word_set("lead leads led cause causes caused make makes made mean mea
 _TENSES = {"is": "VBZ", "are": "VBP", "was": "VBD", "were": "VBD"}
 _FREE = word_set(
     "in on at by since near from between as for with during through until alongside under to of into about after before"
-    " over against within among across throughout despite"
+    " over against within across throughout despite"
 )
 _NARROWING = word_set("only mostly mainly especially partially partly largely never rarely hardly almost nearly")
 _LEADING = word_set("following including regarding concerning starting beginning depending based compared given")

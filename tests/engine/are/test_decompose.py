@@ -718,6 +718,10 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
                 "Sara Gilbert lived from January 29, 1975 to May 4, 2001",
             ],
         ),
+        (
+            "It shows giant clouds (GC) and was made by Bo, among others.",
+            ["It shows giant clouds", "It was made by Bo, among others", "giant clouds are abbreviated as GC"],
+        ),
         ("Bo met Rick (Ann Lee).", ["Bo met Rick", "Bo met Rick (Ann Lee)"]),
         (
             "The speed is 30 revolutions per minute (RPM).",
