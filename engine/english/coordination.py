@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
+from engine.english.parser import is_participle
 from engine.english.tree import (
     AUXILIARIES,
     BE,
@@ -24,6 +25,7 @@ from engine.english.tree import (
     SUBJECTS,
     Inserted,
     Statement,
+    first_conjunct,
     in_brackets,
     in_one_quote,
     is_instruction,
@@ -51,6 +53,7 @@ _MUTUAL = word_set(  # verbs that say of their subjects what one of them cannot 
     " shared differ differs differed separate separated collide collided coincide coincided overlap overlaps overlapped"
 )
 _EXCEPTING = word_set("except excluding besides")
+_OF_A_PAST = {*SUBJECTS, *AUXILIARIES, "dobj", "agent", "attr", "acomp", "ccomp", "xcomp"}
 _ALL = word_set("nobody none nothing everyone everybody everything anyone anybody anything all")
 _DETERMINING = {"det", "poss", "nummod"}
 _TOGETHER = word_set("both together respectively each jointly")
@@ -111,6 +114,8 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or (word.pos_ not in ("VERB", "AUX") and any(map(is_negated, others)))  # "in Cork but not in Oslo"
     ):
         return False
+    if any(map(_may_share_be, others)):
+        return False
     bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*SUBJECTS, *AUXILIARIES}}
     if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
         return False
@@ -128,6 +133,13 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or (above.dep_ == "advcl" and above != root and any(c.lower_ in _WHENEVER for c in above.lefts))
         for above in (word, *word.ancestors)
     )
+
+
+def _may_share_be(verb: Token) -> bool:
+    """Is it a past, or else a participle of the passive before it: "was approved and sent to the states"?"""
+    first, own = first_conjunct(verb), {c.dep_ for c in verb.children}
+    passive = any(c.dep_ == "auxpass" for c in first.lefts) and first.lower_ != "born"
+    return passive and tag_of(verb) == "VBD" and not own & _OF_A_PAST and is_participle(verb.lower_)
 
 
 def _is_number(word: Token) -> bool:
