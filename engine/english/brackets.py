@@ -65,7 +65,9 @@ def _qualifies(content: str, counted: bool) -> bool:
     `counted`: they follow an amount, which they give in another unit.
     """
     kinds = ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
-    opening = any(not _is_told(content) and first.pos_ in kinds for first in (parse(content) or ())[:1])
+    inside = list(parse(content) or ())
+    opening = any(not _is_told(content) and first.pos_ in kinds for first in inside[:1])
+    opening |= len(inside) == 1 and content.isascii() and inside[0].pos_ in ("ADJ", "INTJ")  # "Ann Lee (right)"
     amount = _COUNT.match(content) and not (counted or re.fullmatch(r"\d{4}", content) or _LIFE.fullmatch(content))
     return opening or bool(amount) or _KEPT.fullmatch(content) is not None
 
@@ -78,7 +80,7 @@ def _is_told(content: str) -> bool:
 
 def is_of_another(noun: Token, content: str) -> bool:
     """Are brackets the actor of a part ("Rick (Ann Lee)"), or the year of something in a place: "in Cork (1931)"?"""
-    inside = parse(content) or ()
+    inside = list(parse(content) or ())
     year = re.fullmatch(r"\d{4}", content) and noun.ent_type_ in ("GPE", "LOC", "PERSON")
     day = (
         noun.ent_type_ == "PERSON" and {word.ent_type_ for word in inside} == {"DATE"} and not _LIFE.fullmatch(content)

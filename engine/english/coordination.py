@@ -143,9 +143,9 @@ def _may_share_be(verb: Token) -> bool:
 
 
 def _is_number(word: Token) -> bool:
-    """Is it a number, or an ordinal of several things: "the first and second floors"?"""
-    ordinal = word.ent_type_ == "ORDINAL" and word.dep_ == "amod"
-    return word.dep_ == "nummod" or (ordinal and is_plural(word.head))
+    """Is it a number, or does it tell apart several things: "the first and second floors", "the Irish and US ports"?"""
+    told_apart = word.ent_type_ in ("ORDINAL", "NORP", "GPE") and word.dep_ == "amod"
+    return word.dep_ == "nummod" or (told_apart and is_plural(word.head))
 
 
 def _is_cut_in_two(word: Token) -> bool:

@@ -407,6 +407,8 @@ def is_sentence(statement: Statement) -> bool:
     subjects = [t for t in tokens if t.i < root.i and first_conjunct(t).dep_ in SUBJECTS]
     if any(t.tag_ in ("WDT", "WP") and root.dep_ == "conj" and t.head == root for t in subjects):
         return False  # "and who left": whose relative clause this is was not found
+    if root.dep_ == "conj" and root.tag_ == "VBZ" and any(t.tag_ == "NNS" and t.head == root.head for t in subjects):
+        return False  # "countries have closed schools and kindergartens": a noun that is read as a verb
     if subjects and not is_instruction(root):  # "if the mill stops, check the belt" has a subject of another verb
         return bool({tag_of(root), *(t.tag_ for t in tokens if t.dep_ in AUXILIARIES)} & set(FINITE))
     return root.tag_ == "VB" and not any(c.dep_ in (*SUBJECTS, *AUXILIARIES) for c in root.children if c in tokens)

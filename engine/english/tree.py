@@ -138,7 +138,7 @@ def is_listed(token: Token) -> bool:
     if token.dep_ != "appos" or token.tag_ == "CD":
         return False
     if not any(c.dep_ == "conj" for c in token.children):  # "Ann, Bea, Cleo and Dora": so is each before the last
-        return any(c.i > token.i and is_listed(c) for c in token.head.rights)
+        return is_listed(token.head) or any(c.i > token.i and is_listed(c) for c in token.head.rights)
     doc, before, after = token.doc, token.left_edge.i - 1, token.right_edge.i + 1
     return doc[before].text == "," and (after == len(doc) or doc[after].text not in (",", ":", "–", "—"))
 

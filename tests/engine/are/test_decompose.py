@@ -823,3 +823,36 @@ def test_a_past_that_may_belong_to_the_passive_before_it_is_not_said_alone():
         "The mill was built in May",
         "The mill lost its roof",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("Ann Lee (right) won a prize.", ["Ann Lee (right) won a prize"]),
+        (
+            "The Australian and New Zealand governments acted in March.",
+            ["The Australian and New Zealand governments acted in March"],
+        ),
+        (
+            "Many countries have closed schools and kindergartens to minimise COVID19, but the role is unclear.",
+            [
+                "Many countries have closed schools",
+                "the role is unclear",
+                "Many countries have closed schools and kindergartens to minimise COVID19, but the role is unclear",
+            ],
+        ),
+        (
+            "Options include hydroxychloroquine, tocilizumab, remdesivir, lopinavir (Kaletra), and nitazoxanide.",
+            [
+                "Options include hydroxychloroquine",
+                "Options include tocilizumab",
+                "Options include remdesivir",
+                "Options include lopinavir",
+                "Options include nitazoxanide",
+                "lopinavir is Kaletra",
+            ],
+        ),
+    ],
+)
+def test_pictures_governments_lists_and_misread_nouns(sentence, facts):
+    assert split(sentence) == facts
