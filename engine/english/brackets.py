@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from engine.english.parser import parse
+from engine.english.parser import is_past, parse
 from engine.english.tree import QUOTES, Inserted, Statement, is_plural
 
 if TYPE_CHECKING:
@@ -73,20 +73,28 @@ def _qualifies(content: str, counted: bool) -> bool:
 
 
 def _is_told(content: str) -> bool:
-    """Does a participle open the brackets, with words of its own: "born in 1931"; the parser may read it as a past."""
+    """Does a participle open the brackets, with words of its own: "born in 1931", and no past as in "died in 1990"?"""
     inside = parse(content)
-    return inside is not None and len(inside) > 1 and inside[0].tag_ in ("VBN", "VBD")
+    if inside is None or len(inside) < 2:
+        return False
+    return inside[0].tag_ == "VBN" or (inside[0].tag_ == "VBD" and not is_past(inside[0].lower_))
 
 
 def is_of_another(noun: Token, content: str) -> bool:
-    """Are brackets the actor of a part ("Rick (Ann Lee)"), or the year of something in a place: "in Cork (1931)"?"""
+    """Do brackets not say what the noun before them is?
+
+    They name the actor of a part ("Rick (Ann Lee)"), the year of something in a place ("in Cork (1931)"), or a place
+    that has the other, is in it or was it: "Cork (Ireland)", "Ireland (Cork)".
+    """
     inside = list(parse(content) or ())
+    named = {word.pos_ for word in inside} == {"PROPN"}
+    place = named and noun.ent_type_ == "GPE" and not _spelled_out(noun, content)
     year = re.fullmatch(r"\d{4}", content) and noun.ent_type_ in ("GPE", "LOC", "PERSON")
     day = (
         noun.ent_type_ == "PERSON" and {word.ent_type_ for word in inside} == {"DATE"} and not _LIFE.fullmatch(content)
     )
-    actor = noun.ent_type_ == "PERSON" and {word.pos_ for word in inside} == {"PROPN"} and len(content.split()) > 1
-    return bool(year) or day or actor
+    actor = named and noun.ent_type_ == "PERSON" and len(content.split()) > 1
+    return bool(year) or day or actor or place
 
 
 def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str, at: int) -> Statement:
@@ -97,7 +105,6 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
     noun = last
     while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
         noun = noun.head.head
-    inside = parse(content)
     if spelled := _spelled_out(last, content):
         link = "are" if is_plural(last) else "is"
         return Statement(noun, (*spelled, Inserted(f"{link} abbreviated as"), Inserted(content, at)))
@@ -109,7 +116,6 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
         lived = "lived" if noun.ent_type_ == "PERSON" else link.replace("is", "was")
         return Statement(noun, (*named, Inserted(f"{lived} from"), since, Inserted("to"), until))
     link += " from" if re.fullmatch(r"\d{4}", content) else ""
-    link += " in" if noun.ent_type_ == "GPE" and inside and inside[-1].ent_type_ == "GPE" else ""
     return Statement(noun, (*named, Inserted(link), Inserted(content, at)))
 
 

@@ -169,6 +169,19 @@ def is_participle(form: str) -> bool:
     >>> is_participle("poured"), is_participle("became")
     (True, False)
     """
+    return _inflects(form, "VBN")
+
+
+def is_past(form: str) -> bool:
+    """Can the participle of a verb be its past form, too; False if it is not in the lexicon.
+
+    >>> is_past("poured"), is_past("born")
+    (True, False)
+    """
+    return _inflects(form, "VBD")
+
+
+def _inflects(form: str, tag: str) -> bool:
     from lemminflect import getInflection, getLemma
 
-    return any(form in getInflection(lemma, "VBN", inflect_oov=False) for lemma in getLemma(form, "VERB", False))
+    return any(form in getInflection(lemma, tag, inflect_oov=False) for lemma in getLemma(form, "VERB", False))

@@ -254,9 +254,10 @@ class Sentence:
         found = [root, *(t for child in root.children if child.i not in self.apart for t in self.below(child))]
         return tuple(sorted(found, key=lambda t: t.i))
 
-    def phrase(self, noun: Token) -> tuple[Token, ...]:
-        """A noun with its modifiers, without coordinated nouns."""
-        gone = {t.i for c in noun.children if c.dep_ in ("conj", "cc", "preconj") for t in c.subtree}
+    def phrase(self, noun: Token, *, series: bool = False) -> tuple[Token, ...]:
+        """A noun with its modifiers, without coordinated nouns unless the whole `series` is meant."""
+        joined = () if series else ("conj", "cc", "preconj")
+        gone = {t.i for c in noun.children if c.dep_ in joined for t in c.subtree}
         words = [token for token in self.below(noun) if token.i not in gone]
         while len(words) > 1 and words[-1].is_punct and words[-1].text not in CLOSING:
             words.pop()
@@ -294,8 +295,10 @@ class Sentence:
     def _predication(self, root: Token, noun: Token | None) -> Statement:
         """A participle or apposition as a sentence about the noun: "losing" is "lost"; else with "is" or "was"."""
         assert noun is not None  # `_cut` found it
-        named = [t for t in self.phrase(noun) if noun.i > root.i or t.i < root.left_edge.i]
-        auxiliary = self._auxiliary(root, noun)
+        equated = root.dep_ == "acl" or any(c.dep_ == "attr" for c in root.head.rights)
+        series = noun != root.head and equated  # "Ann and Bo are clerks, hired in May": both of them were
+        named = [t for t in self.phrase(noun, series=series) if noun.i > root.i or t.i < root.left_edge.i]
+        auxiliary = self._auxiliary(root, noun, series=series)
         forms = {
             c.i: "had" for c in root.children if c.lower_ == "having" and c.dep_ == "aux"
         }  # "having left" says that it had left
@@ -311,14 +314,15 @@ class Sentence:
         link = () if forms else (Inserted(auxiliary),)
         return Statement(root, (*named, *link, *words), forms)
 
-    def _auxiliary(self, root: Token, noun: Token) -> str:
+    def _auxiliary(self, root: Token, noun: Token, *, series: bool) -> str:
         """The verb to insert: present for an apposition, else the tense of the main verb."""
         main = root.head
         while not (main.pos_ in ("VERB", "AUX") and finite_tags(main)) and main.head != main:
             main = main.head
         present = root.dep_ == "appos" or (finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
         noun = noun.head.head if noun.tag_ in ("WDT", "WP") else noun  # "mills that run, using coal"
-        many = _is_said_of_several(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
+        said = _is_said_of_several(noun, series=series)
+        many = said and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
         return ("are" if present else "were") if many else "is" if present else "was"
 
     def _relative(self, verb: Token) -> Statement:
@@ -348,11 +352,17 @@ class Sentence:
         return Statement(verb, (*rest, led or Inserted(place), *head))
 
 
-def _is_said_of_several(noun: Token) -> bool:
-    """Is the noun several things: by the "are" or "is" whose subject it is ("The Sharks are"), else by its form?"""
-    verbs = (noun.head, *(c for c in noun.head.lefts if c.dep_ in AUXILIARIES))
-    told = {v.lower_ for v in verbs if noun.dep_ in SUBJECTS and v.i > noun.i} & _TENSES.keys()
-    return bool(told & {"are", "were"}) if told else is_plural(noun)
+def _is_said_of_several(noun: Token, *, series: bool) -> bool:
+    """Is the noun several things: by the "are" or "is" whose subject it is ("The Sharks are"), else by its form?
+
+    `series`: with those that "and" joins to it. What a verb says of several subjects tells nothing of one of them.
+    """
+    joined = any(c.lower_ == "and" and c.dep_ == "cc" for c in noun.children)
+    subjects = [c for c in noun.head.lefts if c.dep_ in SUBJECTS]
+    if noun not in subjects or len(subjects) > 1 or (joined and not series):
+        return is_plural(noun)
+    told = {v.lower_ for v in (noun.head, *(c for c in noun.head.lefts if c.dep_ in AUXILIARIES))} & _TENSES.keys()
+    return bool(told & {"are", "were"}) if told else joined or is_plural(noun)
 
 
 def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:

@@ -738,6 +738,12 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
             "Ada Berg (Norwegian: Åda; born 20 April 1969) is a pilot.",
             ["Ada Berg is a pilot", "Ada Berg is Norwegian: Åda", "Ada Berg was born 20 April 1969"],
         ),
+        ("Ann Lee (died in 1990) was a clerk.", ["Ann Lee (died in 1990) was a clerk"]),
+        ("The price (fell by 3% in May) is low.", ["The price (fell by 3% in May) is low"]),
+        (  # one place may have the other, be in it or be it
+            "Bo has shops in Germany (Berlin).",
+            ["Bo has shops in Germany", "Bo has shops in Germany (Berlin)"],
+        ),
         (
             "Games were held in Germany (1936) and Russia (2014).",
             [
@@ -765,6 +771,19 @@ def test_brackets_say_what_they_say_of_the_noun_before_them(sentence, facts):
             ["A plan is a type of map", "A plan is drawn by hand", "A plan is drawn at a large scale"],
         ),
         ("The Sharks are a team based in Cork.", ["The Sharks are a team", "The Sharks are based in Cork"]),
+        ("Anna and Ben are clerks hired in 2010.", ["Anna and Ben are clerks", "Anna and Ben were hired in 2010"]),
+        (
+            "Rick and Mary is a play by Ann Lee, shown in 1813.",
+            ["Rick and Mary is a play by Ann Lee", "Rick and Mary was shown in 1813"],
+        ),
+        (
+            "Ann, born in 1950, and Bo, born in 1955, were friends.",
+            ["Ann and Bo were friends", "Ann was born in 1950", "Bo was born in 1955"],
+        ),
+        (
+            "Built in 1901, the mill and the port are listed.",
+            ["the mill is listed", "the port is listed", "the mill was built in 1901"],
+        ),
     ],
 )
 def test_a_participle_tells_of_the_thing_that_is_said_to_be_something(sentence, facts):
