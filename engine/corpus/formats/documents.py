@@ -15,7 +15,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, count, groupby, pairwise, repeat, takewhile
@@ -341,15 +341,16 @@ def too_large(name: str) -> FileError:
 
 
 # DOCX by python-docx: paragraphs, lists and tables in order; headings become sections. Insertions and content controls
-# are read too, a merged cell once, and text boxes and notes after the paragraph that they belong to.
+# are read too, a merged cell once, and text boxes and notes after the paragraph or table that they belong to.
 
 _BLOCKS = ".//w:p[not(ancestor::w:tbl or ancestor::w:p)] | .//w:tbl[not(ancestor::w:tbl or ancestor::w:p)]"
 _ROWS_OF = ".//w:tr[count(ancestor::w:tbl) = 1]"
 _CELLS_OF = ".//w:tc[count(ancestor::w:tbl) = 1]"
 _PARAGRAPHS_OF = ".//w:p[not(ancestor::w:p)]"
-_RUNS_OF = ".//w:r[not(ancestor::w:del or ancestor::w:moveFrom) and count(ancestor::w:txbxContent) = {boxes}]"
-_BOXES_OF = ".//w:txbxContent[not(ancestor::*[local-name() = 'Fallback'])]//w:p"  # the fallback says it again
-_NOTES_OF = ".//w:footnoteReference | .//w:endnoteReference"
+_THERE = "not(ancestor::w:del or ancestor::w:moveFrom)"
+_RUNS_OF = f".//w:r[{_THERE} and count(ancestor::w:txbxContent) = {{boxes}}]"
+_BOXES_OF = ".//w:txbxContent//w:p"
+_NOTES_OF = f".//w:footnoteReference[{_THERE}] | .//w:endnoteReference[{_THERE}]"
 _NOTES = ("footnote", "endnote")
 
 
@@ -368,14 +369,14 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
                 raise FileError(f"{name} contains macros and was not opened. Save it as a .docx without macros.")
         document = Document(io.BytesIO(data))
         notes = _notes(document)
-        for block in document.element.body.xpath(_BLOCKS):
+        for block in _drawn_once(document.element.body).xpath(_BLOCKS):
             if block.tag.endswith("}tbl"):
                 rows = (map(_cell, row.xpath(_CELLS_OF)) for row in block.xpath(_ROWS_OF))
                 page.add("".join(f"{BETWEEN_CELLS.join(row)}\n" for row in rows) + "\n")
             else:
                 _add_paragraph(page, Paragraph(block, document))
-                for box in block.xpath(_BOXES_OF):
-                    _add_paragraph(page, Paragraph(box, document))
+            for box in block.xpath(_BOXES_OF):
+                _add_paragraph(page, Paragraph(box, document))
             for reference in block.xpath(_NOTES_OF):
                 if note := notes.get((_tag(reference).removesuffix("Reference"), _id(reference))):
                     page.add(f"{note}\n\n")
@@ -393,10 +394,19 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
 def _notes(document: Any) -> dict[tuple[str, str], str]:
     """The text of each footnote and endnote by kind and id."""
     from docx.oxml import parse_xml
+    from docx.oxml.ns import qn
 
     links = [link for link in document.part.rels.values() if link.reltype.endswith(("/footnotes", "/endnotes"))]
-    notes = [note for link in links for note in parse_xml(link.target_part.blob) if _tag(note) in _NOTES]
-    return {(_tag(note), _id(note)): _joined(p for p in note.iterdescendants() if _tag(p) == "p") for note in notes}
+    roots = (_drawn_once(parse_xml(link.target_part.blob)) for link in links)
+    notes = (note for root in roots for note in root if _tag(note) in _NOTES)
+    return {(_tag(note), _id(note)): _joined(note.iterdescendants(qn("w:p"))) for note in notes}
+
+
+def _drawn_once(root: Any) -> Any:
+    """The tree without the drawings for old readers, which say again what those for new ones say."""
+    for fallback in list(root.iter("{*}Fallback")):
+        fallback.getparent().remove(fallback)
+    return root
 
 
 def _tag(element: Any) -> str:
@@ -507,8 +517,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 def without_running_lines(pages: Sequence[str]) -> list[str]:
     """The pages without heads, feet and page numbers: first and last lines that a third of them share.
 
-    Lines may differ in one number that grows with the page. At least three pages must share a line, and no page is left
-    without text. "Question 3" is a heading.
+    Lines may differ in one number that grows with the page; on half of the pages it may also grow by 0 to 2 a page on
+    average, as on slides and scanned spreads. At least three pages must share a line, and no page is left without text.
+    "Question 3" is a heading.
 
     >>> without_running_lines(["Gears 1\\nOne.", "Gears 2\\nTwo.", "Gears 3\\nThree."])
     ['One.', 'Two.', 'Three.']
@@ -516,24 +527,44 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     rest = [page.strip("\n").split("\n") for page in pages]
     for edge in (0, -1):
         for _ in range(_RUNNING):
-            shapes = [_shapes(lines[edge], number) for number, lines in enumerate(rest)]
-            shared = Counter(chain.from_iterable(shapes))
-            for own, lines in zip(shapes, rest, strict=True):
+            running = _running([lines[edge] for lines in rest])
+            for runs, lines in zip(running, rest, strict=True):
                 alone = not any(line.strip() for line in (lines[1:] if edge == 0 else lines[:-1]))
-                if not alone and any(shared[shape] >= max(3, len(pages) / 3) for shape in own):
+                if runs and not alone:
                     lines.pop(edge)
                     while not lines[edge].strip():
                         lines.pop(edge)
     return ["\n".join(lines) for lines in rest]
 
 
-def _shapes(line: str, page: int) -> set[str]:
-    """The forms of a line that pages may share: as it is, and with one number less the number of its page."""
+def _running(lines: Sequence[str]) -> list[bool]:
+    """Whether enough pages share the form of each page's line, with a number that grows as it should."""
+    forms = [_forms(line, page) for page, line in enumerate(lines)]
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for form, number in chain.from_iterable(own.items() for own in forms):
+        numbers[form].append(number)
+    shared = Counter((form, number - page) for page, own in enumerate(forms) for form, number in own.items())
+    third, half = max(3, len(lines) / 3), max(3, len(lines) / 2)
+    slow = {
+        form
+        for form, found in numbers.items()
+        if len(found) >= half and found == sorted(found) and found[-1] - found[0] <= 2 * len(lines)
+    }
+    return [
+        any(form in slow or shared[form, number - page] >= third for form, number in own.items())
+        for page, own in enumerate(forms)
+    ]
+
+
+def _forms(line: str, page: int) -> dict[str, int]:
+    """The forms of a line that pages may share: as it is, and with a number left out, which is the value."""
     words = " ".join(line.split())
     if not words or _NUMBERED_HEADING.fullmatch(words):
-        return set()
-    numbers = _PAGE_NUMBER.finditer(words)
-    return {words, *(f"{words[: n.start()]}#{int(n[1]) - page}{words[n.end(1) :]}" for n in numbers)}
+        return {}
+    return {
+        words: page,
+        **{f"{words[: n.start()]}#{words[n.end(1) :]}": int(n[1]) for n in _PAGE_NUMBER.finditer(words)},
+    }
 
 
 def joined_words(pages: Sequence[str]) -> list[str]:

@@ -116,29 +116,63 @@ def test_a_docx_is_read_whole_and_once(body: str, text: str) -> None:
     assert load_bytes(word_bytes(body), "a.docx")[0].text.strip() == text
 
 
-def test_text_boxes_and_notes_of_a_docx_follow_their_paragraph() -> None:
-    box = f"<w:txbxContent><w:p>{run('Ice floats.')}</w:p></w:txbxContent>"
-    both = (
-        '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
-        f'<mc:Choice Requires="wps">{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>'
-    )
-    note = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+def with_notes(body: str, notes: str) -> str:
+    """The text of a DOCX with these footnotes."""
+    word = Word(io.BytesIO(word_bytes(body)))
     space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-    notes = f'<w:footnotes {space}><w:footnote w:id="2"><w:p>{run("Seen in May.")}</w:p></w:footnote></w:footnotes>'
-    word = Word(
-        io.BytesIO(word_bytes(f"<w:p>{run('Iron rusts.')}{note}<w:r>{both}</w:r></w:p><w:p>{run('End.')}</w:p>"))
-    )
+    notes = f"<w:footnotes {space}>{notes}</w:footnotes>"
     part = Part(PackURI("/word/footnotes.xml"), CONTENT_TYPE.WML_FOOTNOTES, notes.encode(), word.part.package)
     word.part.relate_to(part, RELATIONSHIP_TYPE.FOOTNOTES)
     out = io.BytesIO()
     word.save(out)
-    assert load_bytes(out.getvalue(), "a.docx")[0].text.split("\n\n") == [
-        "Iron rusts.",
-        "Ice floats.",
-        "Seen in May.",
-        "End.",
-        "",
-    ]
+    return load_bytes(out.getvalue(), "a.docx")[0].text
+
+
+def boxed(text: str) -> str:
+    """A run with a text box, drawn for new and for old readers."""
+    box = f"<w:txbxContent><w:p>{text}</w:p></w:txbxContent>"
+    return (
+        '<w:r><mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+        f'<mc:Choice Requires="wps">{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r>'
+    )
+
+
+REFERENCE = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+NOTE = f'<w:footnote w:id="2"><w:p>{run("Seen in May.")}</w:p></w:footnote>'
+
+
+@pytest.mark.parametrize(
+    ("body", "notes", "blocks"),
+    [
+        (
+            f"<w:p>{run('Iron rusts.')}{REFERENCE}{boxed(run('Ice floats.'))}</w:p><w:p>{run('End.')}</w:p>",
+            NOTE,
+            ["Iron rusts.", "Ice floats.", "Seen in May.", "End."],
+        ),
+        (  # the note of a box, and a box in a box, once
+            f"<w:p>{run('Iron rusts.')}{boxed(run('Ice floats.') + REFERENCE + boxed(run('So it does.')))}</w:p>",
+            NOTE,
+            ["Iron rusts.", "Ice floats.", "So it does.", "Seen in May."],
+        ),
+        (
+            f"<w:tbl><w:tr><w:tc><w:p>{run('Cell')}{boxed(run('Ice floats.'))}</w:p></w:tc></w:tr></w:tbl>",
+            NOTE,
+            ["Cell", "Ice floats."],
+        ),
+        (  # a note that was deleted
+            f'<w:p>{run("Iron rusts.")}<w:del w:id="9">{REFERENCE}</w:del></w:p>',
+            NOTE,
+            ["Iron rusts."],
+        ),
+        (  # a drawing with paragraphs of its own kind
+            f"<w:p>{run('Iron rusts.')}{REFERENCE}</w:p>",
+            NOTE.replace("</w:p>", '<w:r><a:p xmlns:a="http://a.org"/></w:r></w:p>'),
+            ["Iron rusts.", "Seen in May."],
+        ),
+    ],
+)
+def test_text_boxes_and_notes_of_a_docx_follow_their_paragraph(body: str, notes: str, blocks: list[str]) -> None:
+    assert with_notes(body, notes).split("\n\n") == [*blocks, ""]
 
 
 @pytest.mark.parametrize(
@@ -146,6 +180,10 @@ def test_text_boxes_and_notes_of_a_docx_follow_their_paragraph() -> None:
     [
         (["Gears 3 of 12\nOne.", "Gears 4 of 12\nTwo.", "Gears 5 of 12\nThree."], ["One.", "Two.", "Three."]),
         (["02 May 40\nOne.", "07 May 31\nTwo.", "19 May 55\nThree."], ["02 May 40\nOne.", "07 May 31\nTwo."]),
+        (["One.\nLee 1/9", "Two.\nLee 1/9", "Three.\nLee 2/9", "Four.\nLee 3/9"], ["One.", "Two.", "Three.", "Four."]),
+        (["10\nOne.", "12\nTwo.", "14\nThree."], ["One.", "Two.", "Three."]),  # two pages of a book on one
+        (["14\nOne.", "12\nTwo.", "10\nThree."], ["14\nOne.", "12\nTwo.", "10\nThree."]),
+        (["Part 2\nOne.", "Part 9\nTwo.", "Part 17\nThree."], ["Part 2\nOne.", "Part 9\nTwo.", "Part 17\nThree."]),
     ],
 )
 def test_a_line_with_the_number_of_its_page_is_left_out_and_one_with_other_numbers_kept(
