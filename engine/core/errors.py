@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import PurePath
 
 
 class GroundworkError(Exception):
@@ -141,6 +142,8 @@ def first_line(error: BaseException) -> str:
 def raised_as(kind: type[GroundworkError], what: str, way_out: str, *failures: type[Exception]) -> Iterator[None]:
     """Raise `failures` of the block as an error of ours: `what` happened, the reason in brackets, the `way_out`.
 
+    A file that failed is part of the reason where `what` does not name it.
+
     >>> with raised_as(FileError, "notes.txt cannot be read", "Check the path.", OSError):
     ...     raise FileNotFoundError(2, "No such file or directory", "/home/me/notes.txt")
     Traceback (most recent call last):
@@ -149,4 +152,6 @@ def raised_as(kind: type[GroundworkError], what: str, way_out: str, *failures: t
     try:
         yield
     except failures as error:
-        raise kind(f"{what} ({getattr(error, 'strerror', None) or first_line(error)}). {way_out}") from error
+        reason = getattr(error, "strerror", None) or first_line(error)
+        file = PurePath(str(getattr(error, "filename", None) or "")).name
+        raise kind(f"{what} ({reason}{'' if file in what else f': {file}'}). {way_out}") from error

@@ -58,7 +58,8 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("failure", "reason"),
     [
-        (FileNotFoundError(2, "No such file", "notes.txt"), "No such file"),
+        (FileNotFoundError(2, "No such file", "/home/me/notes.txt"), "No such file"),
+        (FileNotFoundError(2, "No such file", "/home/me/vectors.npy"), "No such file: vectors.npy"),
         (ValueError("line 3 is odd\nread on"), "line 3 is odd"),
         (ValueError(), "ValueError"),
     ],
