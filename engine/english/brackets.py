@@ -80,11 +80,11 @@ def _is_told(content: str) -> bool:
     return inside[0].tag_ == "VBN" or (inside[0].tag_ == "VBD" and not is_past(inside[0].lower_))
 
 
-def is_of_another(noun: Token, content: str) -> bool:
+def _is_of_another(noun: Token, content: str) -> bool:
     """Do brackets not say what the noun before them is?
 
-    They name the actor of a part ("Rick (Ann Lee)"), the year of something in a place ("in Cork (1931)"), or a place
-    that has the other, is in it or was it: "Cork (Ireland)", "Ireland (Cork)".
+    They name the actor of a part ("Rick (Ann Lee)"), a place in a picture ("Rick (centre)"), the year of something in a
+    place ("in Cork (1931)"), or a place that has the other, is in it or was it: "Cork (Ireland)", "Ireland (Cork)".
     """
     inside = list(parse(content) or ())
     named = {word.pos_ for word in inside} == {"PROPN"}
@@ -93,16 +93,26 @@ def is_of_another(noun: Token, content: str) -> bool:
     day = (
         noun.ent_type_ == "PERSON" and {word.ent_type_ for word in inside} == {"DATE"} and not _LIFE.fullmatch(content)
     )
-    actor = named and noun.ent_type_ == "PERSON" and len(content.split()) > 1
+    several = len(content.split()) > 1
+    actor = noun.ent_type_ == "PERSON" and (named if several else content.islower())  # "Ann Lee (left)": in a picture
     return bool(year) or day or actor or place
 
 
-def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str, at: int) -> Statement:
-    """The content of brackets as a sentence about the noun whose `last` word is before them.
+def _named_before(last: Token, content: str) -> Token | None:
+    """The noun that brackets are about, whose last word is before them; that of "Toy Story 3", None of "at pH 7"."""
+    numbered = last.pos_ == "NUM" and last.ent_type_ != "DATE" and last.head.i == last.i - 1
+    noun = last.head if numbered and (content[0].isalpha() or re.fullmatch(r"\d{4}", content)) else last
+    return noun if noun.pos_ in ("NOUN", "PROPN") and not _is_of_another(last, content) else None
+
+
+def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str, at: int) -> Statement | None:
+    """The content of brackets as a sentence about the noun whose `last` word is before them; None if it is not on one.
 
     `phrase` gives the words of a noun with its modifiers; `at` is the content's offset in the source.
     """
-    noun = last
+    noun = _named_before(last, content)
+    if noun is None:
+        return None
     while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
         noun = noun.head.head
     if spelled := _spelled_out(last, content):
@@ -121,9 +131,9 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
 
 def _spelled_out(last: Token, letters: str) -> list[Token]:
     """The words up to `last` whose initials are the letters: "Council on Tall Buildings and Urban Habitat (CTBUH)"."""
-    content, every = "", ""
+    content, every, letters = "", "", letters.replace(".", "")
     for word in reversed(last.doc[: last.i + 1]):
         content, every = word.text[0] * (word.pos_ in CONTENT) + content, word.text[0] + every
-        if len(letters) > 1 and letters in (content.upper(), every.upper()):
+        if len(letters) > 1 and letters.upper() in (content.upper(), every.upper()):
             return list(last.doc[word.i - (word.i > 0 and word.nbor(-1).dep_ == "det") : last.i + 1])
     return []

@@ -227,6 +227,10 @@ def _is_collective(word: Token, joints: Sequence[str]) -> bool:
         and any(t.tag_ == "VBZ" or t.lower_ == "was" for t in (verb, *verb.lefts))
     ):
         return True  # "The Prince and Me is a film"
+    if word.dep_ in SUBJECTS and any(
+        is_plural(n) for c in verb.rights if c.lower_ == "as" for n in c.children if n.dep_ == "pobj"
+    ):
+        return True  # "age and diabetes are seen as causes"
     if word.dep_ in SUBJECTS and any(_is_mutual(v) for v in (verb, *verb.conjuncts)):
         return True
     if word.dep_ in SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
@@ -333,6 +337,18 @@ def conditions(verb: Token) -> list[Token]:
     return [*before, *(c for c in verb.lefts if c.i in around)]
 
 
+def _in_front(verb: Token, item: Token) -> list[Token]:
+    """The phrases in front of the verb and its subject, with their commas, which a later verb of the subject shares.
+
+    Not one of time if the later verb has its own: "In May he came and left in June".
+    """
+    timed = any(t.ent_type_ == "DATE" for t in item.subtree)
+    before = [c for c in verb.lefts if c.dep_ == "prep" and any(d.dep_ in SUBJECTS and d.i > c.i for d in verb.lefts)]
+    before = [c for c in before if not (timed and any(t.ent_type_ == "DATE" for t in c.subtree))]
+    around = {i for c in before for i in marks_around(c)}
+    return [*before, *(c for c in verb.lefts if c.i in around)]
+
+
 def _is_condition(opening: Token) -> bool:
     """Does the word open a condition, also by its place in front of the subject: "had it rained"?"""
     return opening.lower_ in CONDITIONS | _WHENEVER or opening.dep_ in AUXILIARIES
@@ -347,6 +363,7 @@ def _shared(first: Token, item: Token) -> set[int]:
         taken += [c for c in first.lefts if c.dep_ == "mark"]
     if verbal and not own & set(SUBJECTS):
         taken += [c for c in first.lefts if c.dep_ in SUBJECTS]
+        taken += _in_front(first, item)
         if tag_of(item) not in FINITE and not own & set(AUXILIARIES):
             taken += [c for c in first.lefts if c.dep_ in AUXILIARIES]
     elif item.pos_ == "NOUN" and first.pos_ == "NOUN":

@@ -17,7 +17,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.brackets import CONTENT, NUMBERED, PART, aside, is_of_another, without_brackets
+from engine.english.brackets import CONTENT, NUMBERED, PART, aside, without_brackets
 from engine.english.coordination import article, conditions, has_gap, split_coordination
 from engine.english.parser import finite, parse
 from engine.english.tree import (
@@ -312,6 +312,7 @@ class Sentence:
                 # "Bo, son of Ann"
                 auxiliary += " the" if any(c.lower_ == "of" for c in root.rights) else f" {article(words[0])}"
         link = () if forms else (Inserted(auxiliary),)
+        words = tuple(t for t in words if t.dep_ != "cc" or t.i > root.left_edge.i)  # "But cooped up, he left"
         return Statement(root, (*named, *link, *words), forms)
 
     def _auxiliary(self, root: Token, noun: Token, *, series: bool) -> str:
@@ -504,10 +505,9 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
         lost |= any(token.i not in covered and token.pos_ in CONTENT for token in doc)
         for place, content, at in asides:
             before = [t for t in doc if t.idx + start < place <= start + len(words) + 1 and not t.is_punct]
-            if before and before[-1].pos_ in ("NOUN", "PROPN") and not is_of_another(before[-1], content):
-                facts.append(aside(sentence.phrase, before[-1], content, at))
-            else:
-                lost |= bool(before)
+            stated = aside(sentence.phrase, before[-1], content, at) if before else None
+            facts += [stated] if stated else []
+            lost |= bool(before) and stated is None
         result += [_written(fact, sentence, places) for fact in facts]
     return [*result, *([_unsplit(text)] if lost or not result else [])]
 
@@ -544,6 +544,7 @@ def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) ->
         kept.pop()
     while kept and _is_edge_mark(kept[0]):
         kept.pop(0)
+    kept = [_fitting(word, kept[place + 1 : place + 2]) for place, word in enumerate(kept)]
     text, pieces = "", []
     for place, word in enumerate(kept):
         start = word.start if isinstance(word, Inserted) else origin[word.idx]
@@ -553,6 +554,14 @@ def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) ->
             pieces.append((len(text) + small, start + small, len(word.text) - small))
         text += word.text[:small].lower() + word.text[small:]
     return text, pieces
+
+
+def _fitting(word: Token | Inserted, after: Sequence[Token | Inserted]) -> Token | Inserted:
+    """The word; an article in the form for what now follows it: "a" in "a fine and open book" before "open"."""
+    moved = [w for w in after if not isinstance(w, Inserted) and not isinstance(word, Inserted) and w.i != word.i + 1]
+    if isinstance(word, Inserted) or not moved or word.text not in ("a", "an") or not moved[0].is_alpha:
+        return word
+    return word if article(moved[0]) == word.text else Inserted(article(moved[0]))
 
 
 def _opens(word: Token) -> bool:

@@ -875,3 +875,32 @@ def test_a_past_that_may_belong_to_the_passive_before_it_is_not_said_alone():
 )
 def test_pictures_governments_lists_and_misread_nouns(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "In German, the word means stone and is not used for a cup.",
+            ["In German, the word means stone", "In German, the word is not used for a cup"],
+        ),
+        (
+            "In May, Ann came to Cork and left it in June.",
+            ["In May, Ann came to Cork", "Ann left it in June"],
+        ),
+        (
+            "He was a weak and incompetent leader.",
+            ["He was a weak leader", "He was an incompetent leader"],
+        ),
+        (
+            "U.S. Route 1 (US 1) is a major road.",
+            ["U.S. Route 1 is a major road", "U.S. Route 1 is US 1"],
+        ),
+        (
+            "Age and other illnesses are reported as predictors of death.",
+            ["Age and other illnesses are reported as predictors of death"],
+        ),
+    ],
+)
+def test_phrases_in_front_articles_and_numbered_names(sentence, facts):
+    assert split(sentence) == facts
