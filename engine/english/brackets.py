@@ -116,7 +116,8 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
     while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
         noun = noun.head.head
     if spelled := _spelled_out(last, content):
-        link = "are" if is_plural(last) else "is"
+        first = spelled[0].i
+        link = "are" if is_plural(last) and is_plural(last.doc[first : last.i + 1].root) else "is"
         return Statement(noun, (*spelled, Inserted(f"{link} abbreviated as"), Inserted(content, at)))
     named = [t for t in phrase(noun) if t.i <= last.i]
     told, many = _is_told(content), is_plural(noun) and noun.tag_ == "NNS"  # a title is one thing

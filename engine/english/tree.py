@@ -135,12 +135,12 @@ def relative_word(verb: Token) -> Token | None:
 
 def is_listed(token: Token) -> bool:
     """Is what is parsed as an apposition the second of a list ("met Ann, Bea and Cleo"): no comma closes it."""
-    if token.dep_ != "appos" or token.tag_ == "CD":
+    doc, before, after = token.doc, token.left_edge.i - 1, token.right_edge.i + 1
+    if token.dep_ != "appos" or token.tag_ == "CD" or doc[before].text != ",":
         return False
     if not any(c.dep_ == "conj" for c in token.children):  # "Ann, Bea, Cleo and Dora": so is each before the last
         return is_listed(token.head) or any(c.i > token.i and is_listed(c) for c in token.head.rights)
-    doc, before, after = token.doc, token.left_edge.i - 1, token.right_edge.i + 1
-    return doc[before].text == "," and (after == len(doc) or doc[after].text not in (",", ":", "–", "—"))
+    return after == len(doc) or doc[after].text not in (",", ":", "–", "—")
 
 
 def identified(noun: Token) -> Token:

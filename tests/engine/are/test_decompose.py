@@ -719,6 +719,14 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
             "It shows giant clouds (GC) and was made by Bo, among others.",
             ["It shows giant clouds", "It was made by Bo, among others", "giant clouds are abbreviated as GC"],
         ),
+        (
+            "Cork has an Internet of Things (IoT).",
+            ["Cork has an Internet of Things", "an Internet of Things is abbreviated as IoT"],
+        ),
+        (
+            "The deal covers sales (a), service (b) and training (c).",
+            ["The deal covers sales (a)", "The deal covers service (b)", "The deal covers training (c)"],
+        ),
         ("Bo met Rick (Ann Lee).", ["Bo met Rick", "Bo met Rick (Ann Lee)"]),
         (
             "The speed is 30 revolutions per minute (RPM).",
