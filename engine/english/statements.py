@@ -356,9 +356,9 @@ class Sentence:
 def _is_said_of_several(noun: Token, *, series: bool) -> bool:
     """Is the noun several things: by the "are" or "is" whose subject it is ("The Sharks are"), else by its form?
 
-    `series`: with those that "and" joins to it. What a verb says of several subjects tells nothing of one of them.
+    `series`: with those that are joined to it. What a verb says of several subjects tells nothing of one of them.
     """
-    joined = any(c.lower_ == "and" and c.dep_ == "cc" for c in noun.children)
+    joined = any(c.dep_ == "conj" for c in noun.children)
     subjects = [c for c in noun.head.lefts if c.dep_ in SUBJECTS]
     if noun not in subjects or len(subjects) > 1 or (joined and not series):
         return is_plural(noun)

@@ -101,11 +101,19 @@ def tag_of(verb: Token) -> str:
     """
     if verb.tag_ == "VBD" and (be := shared_be(verb)) is not None and (be.lower_ in _NOT_PAST or _has_agent(verb)):
         return "VBN"
-    helping = [c for one in (verb, verb.head) for c in one.children if c.dep_ in AUXILIARIES]
-    if verb.dep_ != "conj" or helping:
-        perfect = verb.dep_ == "conj" and any(c.lower_ in _HAVE and c.head != verb for c in helping)
-        return "VBN" if perfect and verb.tag_ == "VBD" and is_participle(verb.lower_) else verb.tag_
+    if verb.tag_ == "VBD" and _shares_have(verb) and is_participle(verb.lower_):
+        return "VBN"
+    helped = any(c.dep_ in AUXILIARIES for one in (verb, verb.head) for c in one.children)
+    if verb.dep_ != "conj" or helped:
+        return verb.tag_
     return {("VBN", "VBD"): "VBD", ("VB", "VBP"): "VBP"}.get((verb.tag_, tag_of(verb.head)), verb.tag_)
+
+
+def _shares_have(verb: Token) -> bool:
+    """Has the verb that this one is coordinated with a "have", and this one no subject of its own?"""
+    if verb.dep_ != "conj" or {c.dep_ for c in verb.children} & {*SUBJECTS, *AUXILIARIES}:
+        return False
+    return any(c.dep_ in AUXILIARIES and c.lower_ in _HAVE for c in verb.head.lefts) or _shares_have(verb.head)
 
 
 def shared_be(verb: Token) -> Token | None:

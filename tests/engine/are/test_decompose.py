@@ -828,6 +828,24 @@ def test_what_alone_tells_which_one_is_meant_stays(sentence):
             ["Silver claims to have served in the navy", "Silver claims to have lost his leg"],
         ),
         (
+            "The band has made six albums, toured Norway and sold 10 million records.",
+            ["The band has made six albums", "The band has toured Norway", "The band has sold 10 million records"],
+        ),
+        (
+            "The company has sold the mill, and the price collapsed.",
+            ["The company has sold the mill", "the price collapsed"],
+        ),
+        (
+            "Water, salt and flour are mixed, kneaded for 10 minutes and left to rise.",
+            [
+                "Water is mixed",
+                "salt is mixed",
+                "flour is mixed",
+                "Water is kneaded for 10 minutes",
+                "Water is left to rise",
+            ],
+        ),
+        (
             "The court held that the treaty failed and in any case the claim was late.",
             ["The court held that the treaty failed", "The court held that in any case the claim was late"],
         ),
