@@ -910,18 +910,9 @@ def test_pictures_governments_lists_and_misread_nouns(sentence, facts):
             "In German, the word means stone and is not used for a cup.",
             ["In German, the word means stone", "In German, the word is not used for a cup"],
         ),
-        (
-            "In May, Ann came to Cork and left it in June.",
-            ["In May, Ann came to Cork", "Ann left it in June"],
-        ),
-        (
-            "He was a weak and incompetent leader.",
-            ["He was a weak leader", "He was an incompetent leader"],
-        ),
-        (
-            "U.S. Route 1 (US 1) is a major road.",
-            ["U.S. Route 1 is a major road", "U.S. Route 1 is US 1"],
-        ),
+        ("In May, Ann came to Cork and left it in June.", ["In May, Ann came to Cork", "Ann left it in June"]),
+        ("He was a weak and incompetent leader.", ["He was a weak leader", "He was an incompetent leader"]),
+        ("U.S. Route 1 (US 1) is a major road.", ["U.S. Route 1 is a major road", "U.S. Route 1 is US 1"]),
         (
             "Age and other illnesses are reported as predictors of death.",
             ["Age and other illnesses are reported as predictors of death"],
