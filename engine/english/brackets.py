@@ -23,6 +23,7 @@ _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
 _KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
 _DAY = r"((?:c\.\s?)?(?:\d\d? )?(?:[A-Z][a-z]+\.? )?(?:\d\d?, )?\d{3,4})"
+_ASKING = ("WDT", "WP", "WP$")  # "(which is old)"
 _LIFE = re.compile(rf"{_DAY}\s*[-–]\s*{_DAY}")  # "April 28, 1930 – August 3, 1983"
 _COUNT = re.compile(r"\d|No\.")  # "3 gold", "No. 11"
 _COUNTED = re.compile(r"\d[^\s,()]*(?: [^\s,()]+){0,2}$")  # "371 feet"
@@ -66,8 +67,9 @@ def _qualifies(content: str, counted: bool) -> bool:
     """
     kinds = ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
     inside = list(parse(content) or ())
-    opening = any(not _is_told(content) and first.pos_ in kinds for first in inside[:1])
+    opening = any(w.tag_ in _ASKING or (w.pos_ in kinds and not _is_told(content)) for w in inside[:1])
     opening |= len(inside) == 1 and content.isascii() and inside[0].pos_ in ("ADJ", "INTJ")  # "Ann Lee (right)"
+    opening |= "=" in content  # "(n = 38)"
     amount = _COUNT.match(content) and not (counted or re.fullmatch(r"\d{4}", content) or _LIFE.fullmatch(content))
     return opening or bool(amount) or _KEPT.fullmatch(content) is not None
 

@@ -747,6 +747,7 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
             ["Ada Berg is a pilot", "Ada Berg is Norwegian: Åda", "Ada Berg was born 20 April 1969"],
         ),
         ("Ann Lee (died in 1990) was a clerk.", ["Ann Lee (died in 1990) was a clerk"]),
+        ("The rule (which is old) applies.", ["The rule (which is old) applies"]),
         ("The price (fell by 3% in May) is low.", ["The price (fell by 3% in May) is low"]),
         (  # one place may have the other, be in it or be it
             "Bo has shops in Germany (Berlin).",
