@@ -340,9 +340,10 @@ def conditions(verb: Token) -> list[Token]:
 def _in_front(verb: Token, item: Token) -> list[Token]:
     """The phrases in front of the verb and its subject, with their commas, which a later verb of the subject shares.
 
-    Not one of time if the later verb has its own: "In May he came and left in June".
+    Not one of time if the later verb has its own, or another tense: "In May he came and left in June", "and is here".
     """
-    timed = any(t.ent_type_ == "DATE" for t in item.subtree)
+    helped = any(c.dep_ in AUXILIARIES for c in item.children)
+    timed = helped or tag_of(item) != tag_of(verb) or any(t.ent_type_ == "DATE" for t in item.subtree)
     before = [c for c in verb.lefts if c.dep_ == "prep" and any(d.dep_ in SUBJECTS and d.i > c.i for d in verb.lefts)]
     before = [c for c in before if not (timed and any(t.ent_type_ == "DATE" for t in c.subtree))]
     around = {i for c in before for i in marks_around(c)}

@@ -126,8 +126,9 @@ def _is_misread(apposition: Token) -> bool:
     apart = before != head and not head.is_ancestor(before)
     apart |= any(c.dep_ == "conj" and c.i < apposition.i for c in head.children)  # "Ann and Bo, a clerk"
     same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
-    series = any(c.dep_ == "cc" for c in head.head.rights if c.i > apposition.i)
-    return apart or (same and series) or any(c.dep_ == "mark" for c in apposition.sent.root.children)
+    series = any(c.dep_ == "cc" for c in (*head.rights, *head.head.rights) if c.i > apposition.i)
+    either = any(c.lower_ == "or" for c in apposition.rights)  # "2011, 2012, or 2013"
+    return apart or either or (same and series) or any(c.dep_ == "mark" for c in apposition.sent.root.children)
 
 
 def _cut(token: Token) -> str:
