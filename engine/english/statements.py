@@ -310,8 +310,7 @@ class Sentence:
                 auxiliary += " in the" if root.text in _WITH_ARTICLE else " in"
                 words = tuple(t for t in words if t.i <= root.i)
             elif root.tag_ == "NN" and root.lower_ not in _BARE and not any(t.pos_ == "PROPN" for t in root.lefts):
-                # "Bo, son of Ann"
-                auxiliary += " the" if any(c.lower_ == "of" for c in root.rights) else f" {article(words[0])}"
+                auxiliary += f" {article(words[0])}"  # "Bo, clerk of the bank"
         link = () if forms else (Inserted(auxiliary),)
         words = tuple(t for t in words if t.dep_ != "cc" or t.i > root.left_edge.i)  # "But cooped up, he left"
         return Statement(root, (*named, *link, *words), forms)

@@ -922,3 +922,28 @@ def test_pictures_governments_lists_and_misread_nouns(sentence, facts):
 )
 def test_phrases_in_front_articles_and_numbered_names(sentence, facts):
     assert split(sentence) == facts
+
+
+def test_what_an_apposition_says_has_its_article():
+    assert split("Ann Lee, author of the series, left.") == ["Ann Lee left", "Ann Lee is an author of the series"]
+    assert split("The ship sank near Cork, United Kingdom.") == [
+        "The ship sank near Cork",
+        "Cork is in the United Kingdom",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The Vampire Diaries is a series developed by Ann Lee.",
+            ["The Vampire Diaries is a series", "The Vampire Diaries is developed by Ann Lee"],
+        ),
+        (
+            "Lead and tin, the active materials on the plates, react with acid.",
+            ["Lead and tin, the active materials on the plates, react with acid"],
+        ),
+    ],
+)
+def test_what_is_said_of_one_thing_or_of_several_agrees_with_them(sentence, facts):
+    assert split(sentence) == facts
