@@ -127,8 +127,15 @@ def _is_misread(apposition: Token) -> bool:
     apart |= any(c.dep_ == "conj" and c.i < apposition.i for c in head.children)  # "Ann and Bo, a clerk"
     same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
     series = any(c.dep_ == "cc" for c in (*head.rights, *head.head.rights) if c.i > apposition.i)
-    either = any(c.lower_ == "or" for c in apposition.rights)  # "2011, 2012, or 2013"
-    return apart or either or (same and series) or any(c.dep_ == "mark" for c in apposition.sent.root.children)
+    named = head.tag_ == apposition.tag_ == "NNP"  # "Ann, Bo and Cy, who": a series of names that a comma closes
+    joints = {c.lower_ for one in head.rights if one.dep_ == "appos" for c in one.rights if c.dep_ == "cc"}
+    return (
+        apart
+        or "or" in joints
+        or (named and "and" in joints)
+        or (same and series)
+        or any(c.dep_ == "mark" for c in apposition.sent.root.children)
+    )
 
 
 def _cut(token: Token) -> str:
@@ -193,8 +200,10 @@ def _is_restrictive(noun: Token) -> bool:
     bounded = noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
     number = noun.lower_ == "one" and noun.dep_ == "pobj"  # "a number greater than one that"
     bare = noun.dep_ in ("attr", "pobj") and [c.lower_ for c in noun.lefts] == ["the"] and noun.pos_ == "NOUN"
+    in_front = noun.i < noun.sent.root.i  # "in people who have had it, the virus stays"
     return (
         noun.dep_ in SUBJECTS
+        or in_front
         or bounded
         or number
         or bare

@@ -947,3 +947,17 @@ def test_what_an_apposition_says_has_its_article():
 )
 def test_what_is_said_of_one_thing_or_of_several_agrees_with_them(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("In people who have had chickenpox, the virus stays.", ["In people who have had chickenpox, the virus stays"]),
+        (
+            "Experts praised the acting of Ann Lee, Elle Fanning, Bo Ray and Cy Fox, but disliked the plot.",
+            ["Experts praised the acting of Ann Lee, Elle Fanning, Bo Ray and Cy Fox", "Experts disliked the plot"],
+        ),
+    ],
+)
+def test_a_class_that_a_clause_picks_out_and_a_series_of_names_stay_whole(sentence, facts):
+    assert split(sentence) == facts
