@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
 PART = re.compile(r"(?!\s)(?:\([^()]*\)|[^;])+")  # between semicolons outside brackets
 NUMBERED = re.compile(r"\s*(?:(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+|\((?=[^)]*$))")  # or a bracket that nothing closes
+YEAR = re.compile(r"\d{4}")
 _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
@@ -70,7 +71,7 @@ def _qualifies(content: str, counted: bool) -> bool:
     opening = any(w.tag_ in _ASKING or (w.pos_ in kinds and not _is_told(content)) for w in inside[:1])
     opening |= len(inside) == 1 and content.isascii() and inside[0].pos_ in ("ADJ", "INTJ")  # "Ann Lee (right)"
     opening |= "=" in content  # "(n = 38)"
-    amount = _COUNT.match(content) and not (counted or re.fullmatch(r"\d{4}", content) or _LIFE.fullmatch(content))
+    amount = _COUNT.match(content) and not (counted or YEAR.fullmatch(content) or _LIFE.fullmatch(content))
     return opening or bool(amount) or _KEPT.fullmatch(content) is not None
 
 
@@ -91,19 +92,16 @@ def _is_of_another(noun: Token, content: str) -> bool:
     inside = list(parse(content) or ())
     named = {word.pos_ for word in inside} == {"PROPN"}
     place = named and noun.ent_type_ == "GPE" and not _spelled_out(noun, content)
-    year = re.fullmatch(r"\d{4}", content) and noun.ent_type_ in ("GPE", "LOC", "PERSON")
-    day = (
-        noun.ent_type_ == "PERSON" and {word.ent_type_ for word in inside} == {"DATE"} and not _LIFE.fullmatch(content)
-    )
-    several = len(content.split()) > 1
-    actor = noun.ent_type_ == "PERSON" and (named if several else content.islower())  # "Ann Lee (left)": in a picture
-    return bool(year) or day or actor or place
+    year = YEAR.fullmatch(content) and noun.ent_type_ in ("GPE", "LOC", "PERSON")
+    day = {word.ent_type_ for word in inside} == {"DATE"} and not _LIFE.fullmatch(content)
+    actor = named if len(content.split()) > 1 else content.islower()  # "Ann Lee (left)": in a picture
+    return bool(year) or place or (noun.ent_type_ == "PERSON" and (day or actor))
 
 
 def _named_before(last: Token, content: str) -> Token | None:
     """The noun that brackets are about, whose last word is before them; that of "Toy Story 3", None of "at pH 7"."""
     numbered = last.pos_ == "NUM" and last.ent_type_ != "DATE" and last.head.i == last.i - 1
-    noun = last.head if numbered and (content[0].isalpha() or re.fullmatch(r"\d{4}", content)) else last
+    noun = last.head if numbered and (content[0].isalpha() or YEAR.fullmatch(content)) else last
     return noun if noun.pos_ in ("NOUN", "PROPN") and not _is_of_another(last, content) else None
 
 
@@ -128,7 +126,7 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
         since, until = (Inserted(life.group(n), at + life.start(n)) for n in (1, 2))
         lived = "lived" if noun.ent_type_ == "PERSON" else link.replace("is", "was")
         return Statement(noun, (*named, Inserted(f"{lived} from"), since, Inserted("to"), until))
-    link += " from" if re.fullmatch(r"\d{4}", content) else ""
+    link += " from" if YEAR.fullmatch(content) else ""
     return Statement(noun, (*named, Inserted(link), Inserted(content, at)))
 
 

@@ -23,11 +23,14 @@ from engine.english.tree import (
     MEASURED,
     NAMING,
     SUBJECTS,
+    VERBAL,
     Inserted,
     Statement,
     first_conjunct,
+    has_child,
     in_brackets,
     in_one_quote,
+    is_bare,
     is_instruction,
     is_listed,
     is_negated,
@@ -37,6 +40,7 @@ from engine.english.tree import (
     relative_word,
     shared_be,
     tag_of,
+    verb_above,
 )
 
 if TYPE_CHECKING:
@@ -44,10 +48,10 @@ if TYPE_CHECKING:
 
 _JOINING = word_set("and but & as well also plus both while yet")
 _WHENEVER = word_set("when whenever once according excluding without")
-_PARTS_OF = word_set(
+_MADE = word_set(  # of several things together
     "number amount sum total average mean ratio product difference mixture blend combination comparison merger union"
+    " consist consists consisted composed comprised made"
 )
-_MADE = word_set("consist consists consisted composed comprised made")
 _MUTUAL = word_set(  # verbs that say of their subjects what one of them cannot do alone
     "meet meets met marry married divorce divorced merge merges merged mix mixed combine combines combined share shares"
     " shared differ differs differed separate separated collide collided coincide coincided overlap overlaps overlapped"
@@ -57,6 +61,7 @@ _OF_A_PAST = {*SUBJECTS, *AUXILIARIES, "dobj", "agent", "attr", "acomp", "ccomp"
 _ALL = word_set("nobody none nothing everyone everybody everything anyone anybody anything all")
 _DETERMINING = {"det", "poss", "nummod"}
 _TOGETHER = word_set("both together respectively each jointly")
+_SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does", "'re": "is"}
 _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
 
 
@@ -82,53 +87,84 @@ def _conjuncts(word: Token, held: set[int]) -> list[Token]:
 def _can_split(chain: Sequence[Token], root: Token) -> bool:
     """Is each part true alone: joined by "and" or "but", not inside a name, a condition, a list or "between"?"""
     word, *others = chain
-    if in_one_quote(chain):
-        return False
-    relative = relative_word(word) if word.dep_ == "relcl" and word != root else None
     joints = [c.lower_ for token in chain for c in token.children if c.dep_ in ("cc", "preconj")]
-    coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
-    if (
-        (word.dep_ == "appos" and (word != root or is_plural(word.head)))  # "two towns, Cork and Bonn"
-        or any(c.dep_ == "appos" and c.i > others[-1].i for c in word.children)
-        or (
-            word.tag_ == "VB" and any(t.text == ":" for t in word.doc[max(word.left_edge.i - 1, 0) : word.i])
-        )  # "two rules: pay and leave"
-        or any(c.tag_ == "POS" for c in word.children)  # "for Ann's and Bea's good"
-        or word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
-        or _is_number(word)
-        or (word.pos_ != "NUM" and any(t.pos_ == "NUM" and t.ent_type_ != "DATE" for t in others))  # "seasons 2 and 3"
+    return _are_alike(chain, joints, root) and not (
+        in_one_quote(chain)
         or any(map(is_torn, chain))
+        or any(map(_may_share_be, others))
+        or _is_named(chain)
+        or _is_listing(chain, root)
+        or _is_number(chain)
+        or _is_bound(word, root)
         or _is_cut_in_two(word)
         or _has_lost_part(word)
         or _is_collective(word, joints)
         or _is_excepted(word, joints)
         or _are_pairs(word)
-        or _is_nested(word, others, coarse)
-        or any(has_gap(above) for above in (word, *word.ancestors) if above.dep_ in ("prep", "agent"))
-        or (relative is not None and relative.dep_ not in SUBJECTS)  # "in which A is cut and sold"
-        or (is_instruction(root) and (word != root or coarse != {"VERB"}))  # "stir with ether, chill": nouns, as parsed
-        or not set(joints) <= _JOINING
+        or _is_nested(chain)
+        or _shares_end(chain)
+        or _shares_standard(chain)
+    )
+
+
+def _are_alike(chain: Sequence[Token], joints: Sequence[str], root: Token) -> bool:
+    """Are the parts words of one kind that "and" or "but" joins, without which only verbs are?"""
+    word, *others = chain
+    coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
+    bare = {token.tag_ for token in chain if token == word or is_bare(token)}
+    kinds = {token.ent_type_ for token in chain if token.ent_type_}
+    return not (
+        not set(joints) <= _JOINING
         or not (joints or coarse == {"VERB"})
         or {"VERB", "NOUN"} <= coarse
         or "ADV" in coarse
-        or (word.pos_ not in ("VERB", "AUX") and any(map(is_negated, others)))  # "in Cork but not in Oslo"
-    ):
-        return False
-    if any(map(_may_share_be, others)):
-        return False
-    bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*SUBJECTS, *AUXILIARIES}}
-    if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
-        return False
-    if _shares_end(chain) or _shares_standard(chain) or _shares_number(chain):
-        return False
-    named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
-    if named is not None and any(named.start <= token.i < named.end for token in others):
-        return False
-    kinds = {token.ent_type_ for token in chain if token.ent_type_}
-    if len(kinds) > 1 and kinds & MEASURED:  # "EUR 4 left in May and EUR 6 in June"
-        return False
-    return not any(
+        or (is_instruction(root) and (word != root or coarse != {"VERB"}))  # "stir with ether, chill": nouns, as parsed
+        or (word.pos_ not in VERBAL and any(map(is_negated, others)))  # "in Cork but not in Oslo"
+        or len({"VB", "VBG", "VBN"} & bare) > 1  # "was dissolved in water and using 20 mL"
+        or (len(kinds) > 1 and kinds & MEASURED)  # "EUR 4 left in May and EUR 6 in June"
+    )
+
+
+def _is_named(chain: Sequence[Token]) -> bool:
+    """Are the parts inside one name or a word made of several, or whose something is: "for Ann's and Bea's good"?"""
+    word, *others = chain
+    name = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
+    return (
+        word.dep_ in ("compound", "nmod")  # "the Lee and Cox musical", "Grammy winner and Oscar nominee Ann"
+        or any(c.tag_ == "POS" for c in word.children)
+        or (name is not None and any(name.start <= token.i < name.end for token in others))
+    )
+
+
+def _is_listing(chain: Sequence[Token], root: Token) -> bool:
+    """Do the parts list what the text around them counts: "two towns, Cork and Bonn", "two rules: pay and leave"?"""
+    word, *_, last = chain
+    opening = word.doc[max(word.left_edge.i - 1, 0) : word.i]
+    return (
+        (word.dep_ == "appos" and (word != root or is_plural(word.head)))
+        or any(c.dep_ == "appos" and c.i > last.i for c in word.children)
+        or (word.tag_ == "VB" and any(t.text == ":" for t in opening))
+    )
+
+
+def _is_number(chain: Sequence[Token]) -> bool:
+    """Are the parts numbers, or told apart by one ("seasons 2 and 3"), or does one count all ("200 men and women")?
+
+    Or do they tell apart several things: "the first and second floors", "the Irish and US ports".
+    """
+    word, *others = chain
+    told_apart = word.ent_type_ in ("ORDINAL", "NORP", "GPE") and word.dep_ == "amod" and is_plural(word.head)
+    numbered = word.pos_ != "NUM" and any(t.pos_ == "NUM" and t.ent_type_ != "DATE" for t in others)
+    counted = any(c.dep_ == "nummod" for c in word.lefts) and not any(has_child(t, *_DETERMINING) for t in others)
+    return word.dep_ == "nummod" or told_apart or numbered or counted
+
+
+def _is_bound(word: Token, root: Token) -> bool:
+    """Do "between", a condition, a gap or a relative phrase ("in which A is cut and sold") hold the parts together?"""
+    relative = relative_word(word) if word.dep_ == "relcl" and word != root else None
+    return (relative is not None and relative.dep_ not in SUBJECTS) or any(
         above.lower_ in ("between", "among")
+        or (above.dep_ in ("prep", "agent") and has_gap(above))
         or any(c.dep_ == "mark" and c.lower_ in CONDITIONS for c in above.children)
         or (above.dep_ == "advcl" and above != root and any(c.lower_ in _WHENEVER for c in above.lefts))
         for above in (word, *word.ancestors)
@@ -137,28 +173,21 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
 
 def _may_share_be(verb: Token) -> bool:
     """Is it a past, or else a participle of the passive before it: "was approved and sent to the states"?"""
-    first, own = first_conjunct(verb), {c.dep_ for c in verb.children}
+    first = first_conjunct(verb)
     passive = any(c.dep_ == "auxpass" for c in first.lefts) and first.lower_ != "born"
-    return passive and tag_of(verb) == "VBD" and not own & _OF_A_PAST and is_participle(verb.lower_)
-
-
-def _is_number(word: Token) -> bool:
-    """Is it a number, or does it tell apart several things: "the first and second floors", "the Irish and US ports"?"""
-    told_apart = word.ent_type_ in ("ORDINAL", "NORP", "GPE") and word.dep_ == "amod"
-    return word.dep_ == "nummod" or (told_apart and is_plural(word.head))
+    return passive and tag_of(verb) == "VBD" and not has_child(verb, *_OF_A_PAST) and is_participle(verb.lower_)
 
 
 def _is_cut_in_two(word: Token) -> bool:
     """Is the word in front of the comma before the series its first part, as parsed a second subject or attribute?"""
     before = word.left_edge.i - 2
     beside = [c for c in word.head.children if c.dep_ == word.dep_ and c.right_edge.i == before]
-    return word.dep_ in (*SUBJECTS, "acomp", "nummod") and bool(beside) and word.doc[before + 1].text == ","
+    return word.dep_ in (*SUBJECTS, "acomp") and bool(beside) and word.doc[before + 1].text == ","
 
 
 def _has_lost_part(word: Token) -> bool:
     """Has the verb above the word two objects, of which the second may be a part of a misread series?"""
-    verb = next((above for above in word.ancestors if above.pos_ in ("VERB", "AUX")), word)
-    return sum(c.dep_ == "dobj" for c in verb.rights) > 1
+    return sum(c.dep_ == "dobj" for c in verb_above(word).rights) > 1
 
 
 def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
@@ -170,25 +199,26 @@ def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
 
 def _are_pairs(word: Token) -> bool:
     """Does each part have an amount of its own: "Ann and Bo own 60% and 40%", "are 6 and 4, respectively"?"""
-    verb = next((above for above in word.ancestors if above.pos_ in ("VERB", "AUX")), word)
+    verb = verb_above(word)
     if verb == word or word.pos_ not in (*NAMING, "NUM", "ADJ"):
         return False
-    series = [t for t in verb.subtree if t.dep_ != "conj" and any(c.dep_ == "conj" for c in t.children)]
-    series = [t for t in series if next((a for a in t.ancestors if a.pos_ in ("VERB", "AUX")), None) == verb]
+    governed = (t for t in verb.subtree if t != verb and verb_above(t) == verb)
+    series = [t for t in governed if t.dep_ != "conj" and has_child(t, "conj")]
     counted = any((t.ent_type_ in MEASURED or t.pos_ == "NUM") and t.ent_type_ != "DATE" for t in series)
     return (len(series) > 1 and counted) or any(c.lower_ == "respectively" for c in verb.subtree)
 
 
-def _is_nested(word: Token, others: Sequence[Token], coarse: set[str]) -> bool:
+def _is_nested(chain: Sequence[Token]) -> bool:
     """Is a later part one of the noun above the word, as parsed a part of the phrase inside it?
 
     "The purchase of a lamp and the repair of an oven"; "fields untended and villages empty".
     """
+    word, *others = chain
     if word.dep_ == "amod":
-        return "ADP" in coarse or any(part.tag_ == "NNS" for part in others)
+        return any(part.pos_ == "ADP" for part in chain) or any(part.tag_ == "NNS" for part in others)
     above = {a.lower_ for a in word.ancestors if a.dep_ == "prep" and a.head.pos_ in NAMING}
     repeated = any(c.dep_ == "prep" and c.lower_ in above for part in others for c in part.children)
-    return word.dep_ == "pobj" and repeated and not any(c.dep_ == "prep" for c in word.children)
+    return word.dep_ == "pobj" and repeated and not has_child(word, "prep")
 
 
 def has_gap(phrase: Token) -> bool:
@@ -216,30 +246,20 @@ def _is_collective(word: Token, joints: Sequence[str]) -> bool:
     "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left", "the sum of 3
     and 4", "Ann and Bo are twins", "Ann and Bo met".
     """
-    if word.dep_ == "pobj" and word.head.lower_ == "of" and word.head.head.lower_ in _PARTS_OF:
-        return True
     verb = word.head
-    if word.dep_ == "pobj" and word.head.lower_ == "of" and verb.head.lower_ in _MADE:
-        return True
-    if (
-        word.dep_ in SUBJECTS
-        and "and" in joints
-        and any(t.tag_ == "VBZ" or t.lower_ == "was" for t in (verb, *verb.lefts))
-    ):
-        return True  # "The Prince and Me is a film"
-    if word.dep_ in SUBJECTS and any(
-        is_plural(n) for c in verb.rights if c.lower_ == "as" for n in c.children if n.dep_ == "pobj"
-    ):
-        return True  # "age and diabetes are seen as causes"
-    if word.dep_ in SUBJECTS and any(_is_mutual(v) for v in (verb, *verb.conjuncts)):
-        return True
-    if word.dep_ in SUBJECTS and any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree):
-        return True
-    if verb.lower_ not in BE or word.dep_ not in ("nsubj", "attr") or is_plural(word):
-        return False
-    wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word]
-    wholes = [c for c in wholes if c.pos_ == "NOUN" and is_plural(c)]
-    return bool(wholes)
+    if word.dep_ == "pobj":
+        return verb.lower_ == "of" and verb.head.lower_ in _MADE
+    if word.dep_ in SUBJECTS:
+        # "The Prince and Me is a film"
+        is_one = "and" in joints and any(t.tag_ == "VBZ" or t.lower_ == "was" for t in (verb, *verb.lefts))
+        # "age and diabetes are seen as causes"
+        roles = (n for c in verb.rights if c.lower_ == "as" for n in c.children if n.dep_ == "pobj")
+        together = any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree)
+        if is_one or together or any(map(is_plural, roles)) or any(map(_is_mutual, (verb, *verb.conjuncts))):
+            return True
+    wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word and c.pos_ == "NOUN"]
+    equated = verb.lower_ in BE and word.dep_ in ("nsubj", "attr") and not is_plural(word)
+    return equated and any(map(is_plural, wholes))
 
 
 def _is_mutual(verb: Token) -> bool:
@@ -255,22 +275,16 @@ def _shares_end(chain: Sequence[Token]) -> bool:
     return any(
         not any(c.i > part.i and c.dep_ not in ("cc", "conj", "punct") for c in part.children)
         and any(c.dep_ == "dobj" or (c.dep_ == "prep" and c.lower_ == "of") for c in after.rights)
-        and not {c.dep_ for c in after.children} & {*SUBJECTS, *_DETERMINING}
+        and not has_child(after, *SUBJECTS, *_DETERMINING)
         for part, after in pairwise(chain)
     )
 
 
 def _shares_standard(chain: Sequence[Token]) -> bool:
     """Is what the first of several comparatives is compared with behind the last: "lighter and cheaper than tin"?"""
-    standards = [t for t in chain[0].subtree if t.lower_ == "than" and t.i > chain[0].i]
-    graded = any(t.tag_ in ("JJR", "RBR") for t in (chain[0], *chain[0].lefts))
-    return graded and bool(standards) and standards[0].i > chain[-1].i
-
-
-def _shares_number(chain: Sequence[Token]) -> bool:
-    """Does the number before the first part count all of them: "200 passengers and crew"?"""
-    counted = any(c.dep_ == "nummod" for c in chain[0].lefts)
-    return counted and not any({c.dep_ for c in part.children} & _DETERMINING for part in chain[1:])
+    first, last = chain[0], chain[-1]
+    compared = next((t.i for t in first.subtree if t.lower_ == "than" and t.i > first.i), -1)
+    return compared > last.i and any(t.tag_ in ("JJR", "RBR") for t in (first, *first.lefts))
 
 
 def _is_marked(token: Token) -> bool:
@@ -298,31 +312,27 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
     while picked and picked[-1].text in MARKS:
         picked.pop()
     picked = sorted((*picked, *(t for t in statement.tokens if t.i in shared - mine)), key=lambda t: t.i)
-    words = (*_article(first, item, picked), *_linked(first, item, picked, mine))
+    at_own = next((n for n, word in enumerate(picked) if word.i in mine), 0)
     rest = statement.without(whole).words
     forms = statement.forms
     if first.dep_ in ("nsubj", "nsubjpass") and not is_plural(item):
         forms = forms | _singular(first.head)
     root = item if statement.root == first else statement.root
-    return Statement(root, (*rest[:at], *words, *rest[at:]), forms)
+    words = (*rest[:at], *_article(first, item, picked), *picked[:at_own], *_link(first, item), *picked[at_own:])
+    return Statement(root, (*words, *rest[at:]), forms)
 
 
-def _linked(first: Token, item: Token, words: Sequence[Token], mine: set[int]) -> Iterator[Token | Inserted]:
-    """The words of a part, with the "is" of "is open and closed" in front of a later participle."""
+def _link(first: Token, item: Token) -> tuple[Inserted, ...]:
+    """The "is" that a later participle shares in "is open and closed"."""
     shares = item != first and first.lower_ in BE and tag_of(item) == "VBN" and shared_be(item) is not None
-    at = next((n for n, word in enumerate(words) if word.i in mine), 0)
-    yield from words[:at]
-    if shares:
-        yield Inserted(first.text)
-    yield from words[at:]
+    return (Inserted(first.text),) if shares else ()
 
 
 def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserted, ...]:
     """The article that a later part of "is a clerk and pilot" shares, in front of its words."""
     indefinite = first.dep_ == "attr" and any(c.lower_ in ("a", "an") for c in first.children)
-    if item == first or not indefinite or item.tag_ != "NN" or {c.dep_ for c in item.children} & _DETERMINING:
-        return ()
-    return (Inserted(article(words[0])),)
+    shares = item != first and indefinite and item.tag_ == "NN" and not has_child(item, *_DETERMINING)
+    return (Inserted(article(words[0])),) if shares else ()
 
 
 def article(word: Token) -> str:
@@ -333,8 +343,7 @@ def article(word: Token) -> str:
 def conditions(verb: Token) -> list[Token]:
     """The phrases in front of a verb that say when or according to whom it holds ("if asked"), with their commas."""
     before = [c for c in verb.lefts if c.dep_ in ("advcl", "prep") and _is_condition(c.doc[c.left_edge.i])]
-    around = {i for c in before for i in marks_around(c)}
-    return [*before, *(c for c in verb.lefts if c.i in around)]
+    return _with_marks(verb, before)
 
 
 def _in_front(verb: Token, item: Token) -> list[Token]:
@@ -342,12 +351,17 @@ def _in_front(verb: Token, item: Token) -> list[Token]:
 
     Not one of time if the later verb has its own, or another tense: "In May he came and left in June", "and is here".
     """
-    helped = any(c.dep_ in AUXILIARIES for c in item.children)
-    timed = helped or tag_of(item) != tag_of(verb) or any(t.ent_type_ == "DATE" for t in item.subtree)
+    own = any(t.ent_type_ == "DATE" for t in item.subtree)
+    timed = own or has_child(item, *AUXILIARIES) or tag_of(item) != tag_of(verb)
     before = [c for c in verb.lefts if c.dep_ == "prep" and any(d.dep_ in SUBJECTS and d.i > c.i for d in verb.lefts)]
     before = [c for c in before if not (timed and any(t.ent_type_ == "DATE" for t in c.subtree))]
-    around = {i for c in before for i in marks_around(c)}
-    return [*before, *(c for c in verb.lefts if c.i in around)]
+    return _with_marks(verb, before)
+
+
+def _with_marks(verb: Token, phrases: Sequence[Token]) -> list[Token]:
+    """Phrases in front of the verb with the commas around them."""
+    around = {i for phrase in phrases for i in marks_around(phrase)}
+    return [*phrases, *(c for c in verb.lefts if c.i in around)]
 
 
 def _is_condition(opening: Token) -> bool:
@@ -357,24 +371,21 @@ def _is_condition(opening: Token) -> bool:
 
 def _shared(first: Token, item: Token) -> set[int]:
     """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article and phrase."""
-    own = {c.dep_ for c in item.children}
-    verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
-    taken = conditions(first) if verbal else []
-    if verbal and "mark" not in own:
-        taken += [c for c in first.lefts if c.dep_ == "mark"]
-    if verbal and not own & set(SUBJECTS):
-        taken += [c for c in first.lefts if c.dep_ in SUBJECTS]
-        taken += _in_front(first, item)
-        if tag_of(item) not in FINITE and not own & set(AUXILIARIES):
-            taken += [c for c in first.lefts if c.dep_ in AUXILIARIES]
+    taken: list[Token] = []
+    if first.pos_ in VERBAL and item.pos_ in VERBAL:
+        lent = ["mark"] if not has_child(item, "mark") else []
+        taken = conditions(first)
+        if not has_child(item, *SUBJECTS):
+            lent += SUBJECTS
+            taken += _in_front(first, item)
+            if tag_of(item) not in FINITE and not has_child(item, *AUXILIARIES):
+                lent += AUXILIARIES
+        taken += [c for c in first.lefts if c.dep_ in lent]
     elif item.pos_ == "NOUN" and first.pos_ == "NOUN":
         taken = [c for c in first.rights if c.dep_ == "prep" and c.i > item.i and c.nbor(-1) in first.conjuncts]
-        if not own & _DETERMINING:
+        if not has_child(item, *_DETERMINING):
             taken += [c for c in first.lefts if c.dep_ == "poss" or c.lower_ in ("the", "every", "each", "any")]
     return {t.i for c in taken for t in c.subtree}
-
-
-_SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does", "'re": "is"}
 
 
 def _singular(verb: Token) -> dict[int, str]:

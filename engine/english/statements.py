@@ -17,7 +17,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.brackets import CONTENT, NUMBERED, PART, aside, without_brackets
+from engine.english.brackets import CONTENT, NUMBERED, PART, YEAR, aside, without_brackets
 from engine.english.coordination import article, conditions, has_gap, split_coordination
 from engine.english.parser import finite, parse
 from engine.english.tree import (
@@ -31,15 +31,19 @@ from engine.english.tree import (
     NAMING,
     QUOTES,
     SUBJECTS,
+    VERBAL,
     Copied,
     Inserted,
     Statement,
     brackets_of,
     finite_tags,
     first_conjunct,
+    follows_comma,
+    has_child,
     identified,
     in_brackets,
     in_one_quote,
+    is_bare,
     is_indefinite,
     is_instruction,
     is_listed,
@@ -51,6 +55,8 @@ from engine.english.tree import (
     relative_word,
     subject_of,
     tag_of,
+    verb_above,
+    with_auxiliaries,
 )
 
 if TYPE_CHECKING:
@@ -122,20 +128,25 @@ def _clause_openings(doc: Iterable[Token]) -> Iterator[Token]:
 
 def _is_misread(apposition: Token) -> bool:
     """Is it not of the noun before the comma, is a main clause missing, or is it a list ("a desk, a lamp and")?"""
-    head, before = apposition.head, apposition.doc[max(apposition.left_edge.i - 2, 0)]
-    apart = before != head and not head.is_ancestor(before)
-    apart |= any(c.dep_ == "conj" and c.i < apposition.i for c in head.children)  # "Ann and Bo, a clerk"
+    head = apposition.head
     same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
     series = any(c.dep_ == "cc" for c in (*head.rights, *head.head.rights) if c.i > apposition.i)
-    named = head.tag_ == apposition.tag_ == "NNP"  # "Ann, Bo and Cy, who": a series of names that a comma closes
+    named = head.tag_ == apposition.tag_ == "NNP"
     joints = {c.lower_ for one in head.rights if one.dep_ == "appos" for c in one.rights if c.dep_ == "cc"}
     return (
-        apart
+        _is_apart(apposition)
+        or any(c.dep_ == "conj" and c.i < apposition.i for c in head.children)  # "Ann and Bo, a clerk"
         or "or" in joints
-        or (named and "and" in joints)
+        or (named and "and" in joints)  # "Ann, Bo and Cy, who": a series of names that a comma closes
         or (same and series)
-        or any(c.dep_ == "mark" for c in apposition.sent.root.children)
+        or has_child(apposition.sent.root, "mark")
     )
+
+
+def _is_apart(part: Token) -> bool:
+    """Is the word before the comma not of the noun that the part is about: "sold the mill in May, which"?"""
+    before = part.doc[max(part.left_edge.i - 2, 0)]
+    return before != part.head and not part.head.is_ancestor(before)
 
 
 def _cut(token: Token) -> str:
@@ -145,26 +156,24 @@ def _cut(token: Token) -> str:
     comma = first > 0 and doc[first - 1].text in (",", "–", "—", "-") and not joined  # "San Diego–Tijuana"
     before_comma = last + 1 < len(doc) and doc[last + 1].text in (",", ":", "–", "—")
     if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
-        return "" if (comma and _is_on_event(token)) or not _can_detach(token, comma) else "relative"
+        return "relative" if _can_detach(token, comma) and not (comma and _is_on_event(token)) else ""
     if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
         known = (comma or not (_is_restrictive(head) or head.dep_ == "ROOT")) and not _is_vague(token)
         past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
         doing = token.tag_ == "VBG" and (comma or identified(head) != head) and finite_tags(token.sent.root)
         return "participle" if past or doing else ""
-    if (
-        token.dep_ == "appos" and comma and not is_torn(token) and not is_instruction(token.sent.root)
-    ):  # "add salt, water": a list
+    if token.dep_ == "appos" and comma:
+        listed = is_instruction(token.sent.root) or is_listed(token)  # "add salt, water"
         measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
         named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
-        apart = not (measures or is_listed(token) or _is_misread(token))
-        return "apposition" if named and apart else ""
-    if token.dep_ == "advcl" and any(c.dep_ in SUBJECTS for c in token.children):
+        return "apposition" if named and not (listed or measures or is_torn(token) or _is_misread(token)) else ""
+    if token.dep_ == "advcl" and has_child(token, *SUBJECTS):
         opening = doc[first].lower_ if doc[first].head == token else ""
         stated = opening in _STATED or (opening in _TIMED and (comma or finite_tags(token) == {"VBD"}))
         return "clause" if stated and not is_negated(head) else ""
     subject = subject_of(head)
     if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
-        other = token.lower_ == "using" or (token.tag_ == "VBG" and any(c.dep_ == "agent" for c in head.children))
+        other = token.lower_ == "using" or (token.tag_ == "VBG" and has_child(head, "agent"))
         passive = subject.dep_ == "nsubjpass" and other  # "was dissolved, using 20 mL", "was made by Ann, working"
         dangling = passive or token.lower_ in _LEADING or is_unreal(head)
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
@@ -175,29 +184,27 @@ def _cut(token: Token) -> str:
 def _told_of(participle: Token) -> Token:
     """The noun that a participle describes; behind a comma the subject: "Home is a song by Ann, released in"."""
     noun = first_conjunct(participle.head)
-    if participle.doc[participle.left_edge.i - 1].text == ",":
+    if follows_comma(participle):
         while noun.dep_ == "pobj" and noun.head.head.pos_ in (*NAMING, "NUM"):
             noun = first_conjunct(noun.head.head)
-    return identified(participle.head) if identified(noun) == noun else identified(noun)
+    return identified(participle.head if identified(noun) == noun else noun)
 
 
 def _is_vague(participle: Token) -> bool:
     """Is it what a rule asks for ("a form, signed by Ann, must be sent") or of an amount ("fell to 4%, driven by")?"""
-    verb = next((above for above in participle.ancestors if above.pos_ in ("VERB", "AUX")), participle)
-    asked = any(c.lower_ in _ASKING for c in verb.children) and not _is_past(participle)
-    comma = participle.doc[participle.left_edge.i - 1].text == ","
-    return asked or (comma and participle.head.ent_type_ in MEASURED)
+    asked = any(c.lower_ in _ASKING for c in verb_above(participle).children) and not _is_past(participle)
+    return asked or (follows_comma(participle) and participle.head.ent_type_ in MEASURED)
 
 
 def _is_past(participle: Token) -> bool:
     """Has it a year: "discovered in 1921", not "based in Cork since 1921"?"""
     times = (n for c in participle.children if c.dep_ == "prep" and c.lower_ != "since" for n in c.children)
-    return any(re.fullmatch(r"\d{4}", t.text) for n in times if n.ent_type_ == "DATE" for t in n.subtree)
+    return any(YEAR.fullmatch(t.text) for n in times if n.ent_type_ == "DATE" for t in n.subtree)
 
 
 def _is_restrictive(noun: Token) -> bool:
     """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
-    bounded = noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
+    bounded = any(t.lower_ in _BOUNDED for t in (noun, *noun.children))
     number = noun.lower_ == "one" and noun.dep_ == "pobj"  # "a number greater than one that"
     bare = noun.dep_ in ("attr", "pobj") and [c.lower_ for c in noun.lefts] == ["the"] and noun.pos_ == "NOUN"
     in_front = noun.i < noun.sent.root.i  # "in people who have had it, the virus stays"
@@ -213,15 +220,14 @@ def _is_restrictive(noun: Token) -> bool:
 
 def _is_on_event(verb: Token) -> bool:
     """Is ", which" about the whole event: its noun does not end before the comma, or is a day ("on Monday, which")."""
-    noun, before = verb.head, verb.doc[verb.left_edge.i - 2]
-    apart = before != noun and not noun.is_ancestor(before)
-    pronoun = relative_word(verb)
-    if verb.lower_ in _CAUSING and pronoun is not None and pronoun.lower_ == "which" and noun.dep_ not in SUBJECTS:
-        return True
-    if verb.lower_ in BE and any(t.tag_ == "WRB" for c in verb.rights for t in (c, *c.lefts)):  # "which is why"
-        return True
+    noun, pronoun = verb.head, relative_word(verb)
+    causes = verb.lower_ in _CAUSING and noun.dep_ not in SUBJECTS
     day = noun.ent_type_ == "DATE" and noun.pos_ in ("PROPN", "NUM")
-    return apart or (day and pronoun is not None and pronoun.lower_ == "which")
+    return (
+        _is_apart(verb)
+        or (verb.lower_ in BE and any(t.tag_ == "WRB" for c in verb.rights for t in (c, *c.lefts)))  # "which is why"
+        or ((causes or day) and pronoun is not None and pronoun.lower_ == "which")
+    )
 
 
 def _can_detach(verb: Token, comma: bool) -> bool:
@@ -235,7 +241,7 @@ def _can_detach(verb: Token, comma: bool) -> bool:
     if pronoun.tag_ == "WRB":
         return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
     own = pronoun.head == verb and pronoun.dep_ in (*SUBJECTS, "dobj")
-    led = pronoun.dep_ == "pobj" and pronoun.head.head == verb and not any(c.dep_ == "conj" for c in verb.children)
+    led = pronoun.dep_ == "pobj" and pronoun.head.head == verb and not has_child(verb, "conj")
     return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in SUBJECTS)
 
 
@@ -243,9 +249,9 @@ def _fits(noun: Token, verb: Token, pronoun: Token) -> bool:
     """Can the noun be the subject of its relative clause: "who" is nobody's town, and one thing has no "are"?"""
     if pronoun.lower_ == "who" and noun.ent_type_ in ("GPE", "LOC", "DATE"):
         return False
-    verbs = {v.lower_ for v in (verb, *(c for c in verb.lefts if c.dep_ in AUXILIARIES)) if v.tag_ in FINITE}
-    several = is_plural(noun) or any(c.dep_ == "conj" for c in noun.children)
-    bare = verb.tag_ == "VBP" and not any(c.dep_ in AUXILIARIES for c in verb.lefts)
+    verbs = {v.lower_ for v in with_auxiliaries(verb) if v.tag_ in FINITE}
+    several = is_plural(noun) or has_child(noun, "conj")
+    bare = verb.tag_ == "VBP" and len(with_auxiliaries(verb)) == 1
     return several or noun.tag_ not in ("NN", "NNP") or not (bare or verbs & {"are", "were", "have"})
 
 
@@ -300,7 +306,7 @@ class Sentence:
         clauses = (c for noun in known for c in noun.children)
         subject = subject_of(root)
         it = root.lower_ in BE and subject is not None and subject.lower_ == "it"
-        return it and any(self.cuts.get(c.i) == "relative" and c.doc[c.left_edge.i - 1].text != "," for c in clauses)
+        return it and any(self.cuts.get(c.i) == "relative" and not follows_comma(c) for c in clauses)
 
     def _predication(self, root: Token, noun: Token | None) -> Statement:
         """A participle or apposition as a sentence about the noun: "losing" is "lost"; else with "is" or "was"."""
@@ -309,10 +315,7 @@ class Sentence:
         series = noun != root.head and equated  # "Ann and Bo are clerks, hired in May": both of them were
         named = [t for t in self.phrase(noun, series=series) if noun.i > root.i or t.i < root.left_edge.i]
         auxiliary = self._auxiliary(root, noun, series=series)
-        forms = {
-            c.i: "had" for c in root.children if c.lower_ == "having" and c.dep_ == "aux"
-        }  # "having left" says that it had left
-        forms = forms or _finite_forms(root, auxiliary)
+        forms = _finite_forms(root, auxiliary)
         words = self.below(root)
         if root.dep_ == "appos" and all(c.dep_ == "compound" for c in root.lefts):
             if root.ent_type_ == noun.ent_type_ == "GPE":  # "Cork, Ireland"
@@ -327,7 +330,7 @@ class Sentence:
     def _auxiliary(self, root: Token, noun: Token, *, series: bool) -> str:
         """The verb to insert: present for an apposition, else the tense of the main verb."""
         main = root.head
-        while not (main.pos_ in ("VERB", "AUX") and finite_tags(main)) and main.head != main:
+        while not (main.pos_ in VERBAL and finite_tags(main)) and main.head != main:
             main = main.head
         present = root.dep_ == "appos" or (finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
         noun = noun.head.head if noun.tag_ in ("WDT", "WP") else noun  # "mills that run, using coal"
@@ -367,20 +370,23 @@ def _is_said_of_several(noun: Token, *, series: bool) -> bool:
 
     `series`: with those that are joined to it. What a verb says of several subjects tells nothing of one of them.
     """
-    joined = any(c.dep_ == "conj" for c in noun.children)
+    joined = has_child(noun, "conj")
     subjects = [c for c in noun.head.lefts if c.dep_ in SUBJECTS]
     if noun not in subjects or len(subjects) > 1 or (joined and not series):
         return is_plural(noun)
-    told = {v.lower_ for v in (noun.head, *(c for c in noun.head.lefts if c.dep_ in AUXILIARIES))} & _TENSES.keys()
+    told = {v.lower_ for v in with_auxiliaries(noun.head)} & _TENSES.keys()
     return bool(told & {"are", "were"}) if told else joined or is_plural(noun)
 
 
 def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:
     """The finite forms of a present participle and of those coordinated with it, in the tense of the auxiliary.
 
-    Empty if it is another form, has an auxiliary, or is not in the lexicon.
+    With "having" that one alone: "having left" says that it had left. Empty if it is another form, has another
+    auxiliary, or is not in the lexicon.
     """
-    if participle.tag_ != "VBG" or any(c.dep_ in AUXILIARIES for c in participle.children):
+    if having := {c.i: "had" for c in participle.children if c.lower_ == "having" and c.dep_ == "aux"}:
+        return having
+    if participle.tag_ != "VBG" or has_child(participle, *AUXILIARIES):
         return {}
     verbs = [participle, *(t for t in participle.conjuncts if t.tag_ == "VBG" and t.i > participle.i)]
     forms = {v.i: auxiliary if v.lower_ == "being" else finite(v.lower_, _TENSES[auxiliary]) for v in verbs}
@@ -390,7 +396,7 @@ def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:
 def split_phrases(statement: Statement) -> list[Statement]:
     """A statement for each phrase of time, place or agent of the governing verb."""
     held, verb = {token.i for token in statement.tokens}, statement.root
-    if verb.pos_ not in ("VERB", "AUX") or is_negated(verb) or is_instruction(verb):
+    if verb.pos_ not in VERBAL or is_negated(verb) or is_instruction(verb):
         return [statement]  # "put the acid into the flask with water": without one phrase it asks for something else
     beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
     said = {c.lower_ for c in beside}
@@ -400,7 +406,7 @@ def split_phrases(statement: Statement) -> list[Statement]:
         return [statement]
     if any(n.pos_ == "NUM" and n.ent_type_ != "DATE" for c in beside for n in c.children):
         return [statement]  # "led in sacks with 11"
-    if beside and verb.lower_ in BE and not any(c.dep_ in ("attr", "acomp") for c in verb.children):
+    if beside and verb.lower_ in BE and not has_child(verb, "attr", "acomp"):
         beside.pop(0)  # "was in use"
     if beside and beside[0].i == verb.i + 1 and verb.tag_ != "VBN" and beside[0].lower_ in _COMPLETING:
         beside.pop(0)  # "relied on it"
@@ -449,8 +455,8 @@ def _is_stray(verb: Token, root: Token) -> bool:
     if verb == root or verb.tag_ not in ("VB", "VBP", "VBZ", "VBD") or verb.dep_ in (*AUXILIARIES, "relcl"):
         return False
     if verb.dep_ == "conj":
-        return verb.head.pos_ not in ("VERB", "AUX") or (verb.tag_ in ("VBZ", "VBD") and verb.head.tag_ == "VB")
-    return not any(c.dep_ in (*SUBJECTS, *AUXILIARIES, "mark", "advmod") for c in verb.children)
+        return verb.head.pos_ not in VERBAL or (verb.tag_ in ("VBZ", "VBD") and verb.head.tag_ == "VB")
+    return is_bare(verb) and not has_child(verb, "mark", "advmod")
 
 
 def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
@@ -469,8 +475,9 @@ def _parts(text: str) -> Iterator[tuple[int, str, Doc | None]]:
         start, words = found.start(), found.group().rstrip()
         doc = parse(words)
         while doc is not None and (joint := _misread(doc)) is not None:
-            yield start, words[: joint.idx].rstrip(), parse(words[: joint.idx].rstrip())
-            start, words = start + joint.idx + len(joint.text) + 1, words[joint.idx + len(joint.text) + 1 :]
+            first, behind = words[: joint.idx].rstrip(), joint.idx + len(joint.text) + 1
+            yield start, first, parse(first)
+            start, words = start + behind, words[behind:]
             doc = parse(words)
         yield start, words, doc
 
@@ -485,15 +492,15 @@ def _misread(doc: Doc) -> Token | None:
         if joint.dep_ != "cc" or joint.lower_ not in _PARTING or second is None or second.pos_ not in NAMING:
             continue
         at = second.right_edge.i + 1
-        verb = doc[at].head if at < len(doc) and doc[at].dep_ in AUXILIARIES else doc[min(at, len(doc) - 1)]
+        if at == len(doc):
+            continue
+        verb = doc[at].head if doc[at].dep_ in AUXILIARIES else doc[at]
         main, first = verb.head, first_conjunct(second)
-        if verb.i < at or main.i > joint.i or not finite_tags(verb) or main.pos_ not in ("VERB", "AUX"):
+        if verb.i < at or main.i > joint.i or not finite_tags(verb) or main.pos_ not in VERBAL:
             continue
         objects = first.dep_ in SUBJECTS and first.head == verb and first.left_edge.i == main.i + 1
-        told = _TELLING.fullmatch(main.lower_) is not None
-        if (verb.dep_ == "ccomp" and objects and not told) or (
-            verb.dep_ == "conj" and subject_of(verb) == subject_of(main)
-        ):
+        told = verb.dep_ == "ccomp" and objects and not _TELLING.fullmatch(main.lower_)
+        if told or (verb.dep_ == "conj" and subject_of(verb) == subject_of(main)):
             return joint
     return None
 

@@ -50,12 +50,13 @@ AUXILIARIES = ("aux", "auxpass")
 FINITE = ("VBD", "VBP", "VBZ", "MD")
 BE = word_set("is are was were be been being am 's 're")
 CONDITIONS = word_set("if unless whether until")
-_PRESENT = word_set("is are am 's 're 'm")
-_NOT_PAST = _PRESENT | {"be"}
+_NOT_PAST = word_set("is are am 's 're 'm be")
 _KINDS = word_set("kind type sort species")
 _HAVE = word_set("have has had having 've")
 ENDS = word_set("to until till")
+_SEVERAL = word_set("they we these those")
 _IT = word_set("it this that these there")
+VERBAL = ("VERB", "AUX")
 NAMING = ("NOUN", "PROPN", "PRON")
 MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
 QUOTES = '"“”«»'
@@ -64,14 +65,41 @@ MARKS = (",", ";", ":", *DASHES)
 _OPENING, CLOSING = ("(", "["), (")", "]")
 
 
+def has_child(word: Token, *relations: str) -> bool:
+    """Does another word depend on this one by one of these relations?"""
+    return any(child.dep_ in relations for child in word.children)
+
+
+def is_bare(verb: Token) -> bool:
+    """Has the verb neither a subject nor an auxiliary of its own?"""
+    return not has_child(verb, *SUBJECTS, *AUXILIARIES)
+
+
+def verb_above(word: Token) -> Token:
+    """The nearest verb that governs the word; the word itself if none does."""
+    return next((above for above in word.ancestors if above.pos_ in VERBAL), word)
+
+
+def with_auxiliaries(verb: Token) -> list[Token]:
+    """The verb and the auxiliaries before it."""
+    return [verb, *(c for c in verb.lefts if c.dep_ in AUXILIARIES)]
+
+
+def first_conjunct(token: Token) -> Token:
+    """The first word of the series that the token is in; itself outside of one."""
+    while token.dep_ == "conj":
+        token = token.head
+    return token
+
+
+def follows_comma(token: Token) -> bool:
+    """Is a comma in front of the token and what depends on it?"""
+    return token.doc[token.left_edge.i - 1].text == ","
+
+
 def is_plural(noun: Token) -> bool:
     """Is the noun or pronoun a plural."""
-    return (noun.tag_ in ("NNS", "NNPS") and noun.ent_type_ != "PERSON") or noun.lower_ in (
-        "they",
-        "we",
-        "these",
-        "those",
-    )
+    return (noun.tag_ in ("NNS", "NNPS") and noun.ent_type_ != "PERSON") or noun.lower_ in _SEVERAL
 
 
 def subject_of(verb: Token) -> Token | None:
@@ -85,13 +113,9 @@ def is_instruction(verb: Token) -> bool:
     return verb.tag_ == "VB" and subject_of(verb) is None
 
 
-def _has_agent(verb: Token) -> bool:
-    return any(c.dep_ == "agent" for c in verb.children)
-
-
 def is_negated(verb: Token) -> bool:
     """Is the verb denied by "not" or "never"."""
-    return any(c.dep_ == "neg" for c in verb.children)
+    return has_child(verb, "neg")
 
 
 def tag_of(verb: Token) -> str:
@@ -99,36 +123,34 @@ def tag_of(verb: Token) -> str:
 
     And to a participle after "have", or a "be" that is not in the past, which it shares: "is heated and poured".
     """
-    if verb.tag_ == "VBD" and (be := shared_be(verb)) is not None and (be.lower_ in _NOT_PAST or _has_agent(verb)):
-        return "VBN"
-    if verb.tag_ == "VBD" and _shares_have(verb) and is_participle(verb.lower_):
-        return "VBN"
-    helped = any(c.dep_ in AUXILIARIES for one in (verb, verb.head) for c in one.children)
-    if verb.dep_ != "conj" or helped:
+    if verb.tag_ == "VBD":
+        be = shared_be(verb)
+        passive = be is not None and (be.lower_ in _NOT_PAST or has_child(verb, "agent"))
+        if passive or (_shares_have(verb) and is_participle(verb.lower_)):
+            return "VBN"
+    if verb.dep_ != "conj" or any(has_child(one, *AUXILIARIES) for one in (verb, verb.head)):
         return verb.tag_
     return {("VBN", "VBD"): "VBD", ("VB", "VBP"): "VBP"}.get((verb.tag_, tag_of(verb.head)), verb.tag_)
 
 
 def _shares_have(verb: Token) -> bool:
     """Has the verb that this one is coordinated with a "have", and this one no subject of its own?"""
-    if verb.dep_ != "conj" or {c.dep_ for c in verb.children} & {*SUBJECTS, *AUXILIARIES}:
+    if verb.dep_ != "conj" or not is_bare(verb):
         return False
     return any(c.dep_ in AUXILIARIES and c.lower_ in _HAVE for c in verb.head.lefts) or _shares_have(verb.head)
 
 
 def shared_be(verb: Token) -> Token | None:
     """The form of "be" of the verb that this one is coordinated with, if it has no subject of its own."""
-    own, first = {c.dep_ for c in verb.children}, verb.head
-    acts = "dobj" in own and "prt" not in own  # "poured over the grounds" reads "over" as a part of the verb
-    if verb.dep_ != "conj" or own & {*SUBJECTS, *AUXILIARIES}:
+    if verb.dep_ != "conj" or not is_bare(verb) or not is_participle(verb.lower_):
         return None
+    first = verb.head
     if first.lower_ in BE:
-        be = first if "agent" in own or any(c.dep_ == "acomp" for c in first.children) else None
+        be = first if has_child(verb, "agent") or has_child(first, "acomp") else None
     else:
         be = next((c for c in first.lefts if c.dep_ == "auxpass"), None) or shared_be(first)
-    if be is None or (acts and be.lower_ != "be"):  # no past follows "should be cleaned and"
-        return None
-    return be if is_participle(verb.lower_) else None
+    acts = has_child(verb, "dobj") and not has_child(verb, "prt")  # "poured over the grounds": "over" is read as "prt"
+    return None if acts and be is not None and be.lower_ != "be" else be  # no past follows "should be cleaned and"
 
 
 def finite_tags(verb: Token) -> set[str]:
@@ -143,10 +165,10 @@ def relative_word(verb: Token) -> Token | None:
 
 def is_listed(token: Token) -> bool:
     """Is what is parsed as an apposition the second of a list ("met Ann, Bea and Cleo"): no comma closes it."""
-    doc, before, after = token.doc, token.left_edge.i - 1, token.right_edge.i + 1
-    if token.dep_ != "appos" or token.tag_ == "CD" or doc[before].text != ",":
+    doc, after = token.doc, token.right_edge.i + 1
+    if token.dep_ != "appos" or token.tag_ == "CD" or not follows_comma(token):
         return False
-    if not any(c.dep_ == "conj" for c in token.children):  # "Ann, Bea, Cleo and Dora": so is each before the last
+    if not has_child(token, "conj"):  # "Ann, Bea, Cleo and Dora": so is each before the last
         return is_listed(token.head) or any(c.i > token.i and is_listed(c) for c in token.head.rights)
     return after == len(doc) or doc[after].text not in (",", ":", "–", "—")
 
@@ -169,8 +191,13 @@ def is_indefinite(noun: Token) -> bool:
 
 def is_unreal(verb: Token) -> bool:
     """Does the word say what should, may or must not be, so that what it names need not exist?"""
-    modal = any(c.tag_ == "MD" or c.dep_ == "neg" for c in verb.children)
-    return modal or (verb.pos_ == "VERB" and is_instruction(verb)) or any(c.lower_ in CONDITIONS for c in verb.lefts)
+    modal = any(c.tag_ == "MD" for c in verb.children)
+    return (
+        modal
+        or is_negated(verb)
+        or (verb.pos_ == "VERB" and is_instruction(verb))
+        or any(c.lower_ in CONDITIONS for c in verb.lefts)
+    )
 
 
 def marks_around(root: Token) -> tuple[int, ...]:
@@ -228,10 +255,3 @@ def is_torn(token: Token) -> bool:
         if doc[other].dep_ == "cc" or not token.is_ancestor(doc[other]):
             return True
     return False
-
-
-def first_conjunct(token: Token) -> Token:
-    """The first word of the series that the token is in; itself outside of one."""
-    while token.dep_ == "conj":
-        token = token.head
-    return token
