@@ -84,6 +84,14 @@ def _conjuncts(word: Token, held: set[int]) -> list[Token]:
     return sorted([word, *(t for c in after for t in _conjuncts(c, held))], key=lambda t: t.i)
 
 
+def _is_marked(token: Token) -> bool:
+    """Is there a mark or conjunction before the part?"""
+    at = token.left_edge.i - 1
+    while at > 0 and token.doc[at].pos_ == "ADV":
+        at -= 1
+    return token.doc[at].pos_ in ("CCONJ", "PUNCT", "SYM") or token.doc[at].dep_ in ("cc", "punct")
+
+
 def _can_split(chain: Sequence[Token], root: Token) -> bool:
     """Is each part true alone: joined by "and" or "but", not inside a name, a condition, a list or "between"?"""
     word, *others = chain
@@ -123,6 +131,13 @@ def _are_alike(chain: Sequence[Token], joints: Sequence[str], root: Token) -> bo
         or len({"VB", "VBG", "VBN"} & bare) > 1  # "was dissolved in water and using 20 mL"
         or (len(kinds) > 1 and kinds & MEASURED)  # "EUR 4 left in May and EUR 6 in June"
     )
+
+
+def _may_share_be(verb: Token) -> bool:
+    """Is it a past, or else a participle of the passive before it: "was approved and sent to the states"?"""
+    first = first_conjunct(verb)
+    passive = any(c.dep_ == "auxpass" for c in first.lefts) and first.lower_ != "born"
+    return passive and tag_of(verb) == "VBD" and not has_child(verb, *_OF_A_PAST) and is_participle(verb.lower_)
 
 
 def _is_named(chain: Sequence[Token]) -> bool:
@@ -171,11 +186,23 @@ def _is_bound(word: Token, root: Token) -> bool:
     )
 
 
-def _may_share_be(verb: Token) -> bool:
-    """Is it a past, or else a participle of the passive before it: "was approved and sent to the states"?"""
-    first = first_conjunct(verb)
-    passive = any(c.dep_ == "auxpass" for c in first.lefts) and first.lower_ != "born"
-    return passive and tag_of(verb) == "VBD" and not has_child(verb, *_OF_A_PAST) and is_participle(verb.lower_)
+def has_gap(phrase: Token) -> bool:
+    """Is a verb left out behind the phrase: "law at Cork and art at Bonn", "in Cork in May and in Bonn in June"?"""
+    last, part = phrase.right_edge.i, next((c for c in phrase.children if c.dep_ == "conj"), None)
+    beside = [c for c in phrase.head.rights if c.dep_ in ("prep", "agent")]
+    later = [c for c in beside if c.i > last]
+    if part is not None:
+        between = any(phrase.i < c.i < part.i for c in beside) or _is_dated(phrase) != _is_dated(part)
+        return (bool(later) and part.lower_ == phrase.lower_ and between) or phrase.lower_ in ENDS - {part.lower_}
+    series = [t for noun in phrase.children for t in noun.conjuncts]
+    if not series or (phrase.lower_ == "in" and series[-1].pos_ == "PROPN"):  # "in Cork and Kerry in Ireland"
+        return False
+    same = [c for c in later if c.i <= last + 2 and c.lower_ == phrase.lower_]
+    return any(_is_dated(c) == _is_dated(phrase) for c in same)
+
+
+def _is_dated(phrase: Token) -> bool:
+    return any(c.ent_type_ == "DATE" for c in phrase.children)
 
 
 def _is_cut_in_two(word: Token) -> bool:
@@ -188,6 +215,33 @@ def _is_cut_in_two(word: Token) -> bool:
 def _has_lost_part(word: Token) -> bool:
     """Has the verb above the word two objects, of which the second may be a part of a misread series?"""
     return sum(c.dep_ == "dobj" for c in verb_above(word).rights) > 1
+
+
+def _is_collective(word: Token, joints: Sequence[str]) -> bool:
+    """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?
+
+    "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left", "the sum of 3
+    and 4", "Ann and Bo are twins", "Ann and Bo met".
+    """
+    verb = word.head
+    if word.dep_ == "pobj":
+        return verb.lower_ == "of" and verb.head.lower_ in _MADE
+    if word.dep_ in SUBJECTS:
+        # "The Prince and Me is a film"
+        is_one = "and" in joints and any(t.tag_ == "VBZ" or t.lower_ == "was" for t in (verb, *verb.lefts))
+        # "age and diabetes are seen as causes"
+        roles = (n for c in verb.rights if c.lower_ == "as" for n in c.children if n.dep_ == "pobj")
+        together = any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree)
+        if is_one or together or any(map(is_plural, roles)) or any(map(_is_mutual, (verb, *verb.conjuncts))):
+            return True
+    wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word and c.pos_ == "NOUN"]
+    equated = verb.lower_ in BE and word.dep_ in ("nsubj", "attr") and not is_plural(word)
+    return equated and any(map(is_plural, wholes))
+
+
+def _is_mutual(verb: Token) -> bool:
+    """Is the verb one of meeting or sharing, without another object than what is shared?"""
+    return verb.lower_ in _MUTUAL and (verb.lower_.startswith("share") or all(c.dep_ != "dobj" for c in verb.rights))
 
 
 def _is_excepted(word: Token, joints: Sequence[str]) -> bool:
@@ -221,52 +275,6 @@ def _is_nested(chain: Sequence[Token]) -> bool:
     return word.dep_ == "pobj" and repeated and not has_child(word, "prep")
 
 
-def has_gap(phrase: Token) -> bool:
-    """Is a verb left out behind the phrase: "law at Cork and art at Bonn", "in Cork in May and in Bonn in June"?"""
-    last, part = phrase.right_edge.i, next((c for c in phrase.children if c.dep_ == "conj"), None)
-    beside = [c for c in phrase.head.rights if c.dep_ in ("prep", "agent")]
-    later = [c for c in beside if c.i > last]
-    if part is not None:
-        between = any(phrase.i < c.i < part.i for c in beside) or _is_dated(phrase) != _is_dated(part)
-        return (bool(later) and part.lower_ == phrase.lower_ and between) or phrase.lower_ in ENDS - {part.lower_}
-    series = [t for noun in phrase.children for t in noun.conjuncts]
-    if not series or (phrase.lower_ == "in" and series[-1].pos_ == "PROPN"):  # "in Cork and Kerry in Ireland"
-        return False
-    same = [c for c in later if c.i <= last + 2 and c.lower_ == phrase.lower_]
-    return any(_is_dated(c) == _is_dated(phrase) for c in same)
-
-
-def _is_dated(phrase: Token) -> bool:
-    return any(c.ent_type_ == "DATE" for c in phrase.children)
-
-
-def _is_collective(word: Token, joints: Sequence[str]) -> bool:
-    """Do the parts of the coordination make up what they are said to be, or is it said of both, or of each in turn?
-
-    "The mill and the port are the main buyers", "the ports are Cork and Galway", "Ann and Bo both left", "the sum of 3
-    and 4", "Ann and Bo are twins", "Ann and Bo met".
-    """
-    verb = word.head
-    if word.dep_ == "pobj":
-        return verb.lower_ == "of" and verb.head.lower_ in _MADE
-    if word.dep_ in SUBJECTS:
-        # "The Prince and Me is a film"
-        is_one = "and" in joints and any(t.tag_ == "VBZ" or t.lower_ == "was" for t in (verb, *verb.lefts))
-        # "age and diabetes are seen as causes"
-        roles = (n for c in verb.rights if c.lower_ == "as" for n in c.children if n.dep_ == "pobj")
-        together = any(t.lower_ in _TOGETHER and t.dep_ != "preconj" for t in verb.subtree)
-        if is_one or together or any(map(is_plural, roles)) or any(map(_is_mutual, (verb, *verb.conjuncts))):
-            return True
-    wholes = [c for c in verb.children if c.dep_ in ("nsubj", "attr") and c != word and c.pos_ == "NOUN"]
-    equated = verb.lower_ in BE and word.dep_ in ("nsubj", "attr") and not is_plural(word)
-    return equated and any(map(is_plural, wholes))
-
-
-def _is_mutual(verb: Token) -> bool:
-    """Is the verb one of meeting or sharing, without another object than what is shared?"""
-    return verb.lower_ in _MUTUAL and (verb.lower_.startswith("share") or all(c.dep_ != "dobj" for c in verb.rights))
-
-
 def _shares_end(chain: Sequence[Token]) -> bool:
     """Has a part nothing of its own after it that the end of the next one may belong to?
 
@@ -285,14 +293,6 @@ def _shares_standard(chain: Sequence[Token]) -> bool:
     first, last = chain[0], chain[-1]
     compared = next((t.i for t in first.subtree if t.lower_ == "than" and t.i > first.i), -1)
     return compared > last.i and any(t.tag_ in ("JJR", "RBR") for t in (first, *first.lefts))
-
-
-def _is_marked(token: Token) -> bool:
-    """Is there a mark or conjunction before the part?"""
-    at = token.left_edge.i - 1
-    while at > 0 and token.doc[at].pos_ == "ADV":
-        at -= 1
-    return token.doc[at].pos_ in ("CCONJ", "PUNCT", "SYM") or token.doc[at].dep_ in ("cc", "punct")
 
 
 def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) -> Statement:
@@ -322,28 +322,34 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
     return Statement(root, (*words, *rest[at:]), forms)
 
 
-def _link(first: Token, item: Token) -> tuple[Inserted, ...]:
-    """The "is" that a later participle shares in "is open and closed"."""
-    shares = item != first and first.lower_ in BE and tag_of(item) == "VBN" and shared_be(item) is not None
-    return (Inserted(first.text),) if shares else ()
-
-
-def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserted, ...]:
-    """The article that a later part of "is a clerk and pilot" shares, in front of its words."""
-    indefinite = first.dep_ == "attr" and any(c.lower_ in ("a", "an") for c in first.children)
-    shares = item != first and indefinite and item.tag_ == "NN" and not has_child(item, *_DETERMINING)
-    return (Inserted(article(words[0])),) if shares else ()
-
-
-def article(word: Token) -> str:
-    """The indefinite article in front of a word."""
-    return "an" if word.lower_.startswith((*"aeiou", "heir", "hour", "hono")) else "a"
+def _shared(first: Token, item: Token) -> set[int]:
+    """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article and phrase."""
+    taken: list[Token] = []
+    if first.pos_ in VERBAL and item.pos_ in VERBAL:
+        lent = ["mark"] if not has_child(item, "mark") else []
+        taken = conditions(first)
+        if not has_child(item, *SUBJECTS):
+            lent += SUBJECTS
+            taken += _in_front(first, item)
+            if tag_of(item) not in FINITE and not has_child(item, *AUXILIARIES):
+                lent += AUXILIARIES
+        taken += [c for c in first.lefts if c.dep_ in lent]
+    elif item.pos_ == "NOUN" and first.pos_ == "NOUN":
+        taken = [c for c in first.rights if c.dep_ == "prep" and c.i > item.i and c.nbor(-1) in first.conjuncts]
+        if not has_child(item, *_DETERMINING):
+            taken += [c for c in first.lefts if c.dep_ == "poss" or c.lower_ in ("the", "every", "each", "any")]
+    return {t.i for c in taken for t in c.subtree}
 
 
 def conditions(verb: Token) -> list[Token]:
     """The phrases in front of a verb that say when or according to whom it holds ("if asked"), with their commas."""
     before = [c for c in verb.lefts if c.dep_ in ("advcl", "prep") and _is_condition(c.doc[c.left_edge.i])]
     return _with_marks(verb, before)
+
+
+def _is_condition(opening: Token) -> bool:
+    """Does the word open a condition, also by its place in front of the subject: "had it rained"?"""
+    return opening.lower_ in CONDITIONS | _WHENEVER or opening.dep_ in AUXILIARIES
 
 
 def _in_front(verb: Token, item: Token) -> list[Token]:
@@ -364,28 +370,22 @@ def _with_marks(verb: Token, phrases: Sequence[Token]) -> list[Token]:
     return [*phrases, *(c for c in verb.lefts if c.i in around)]
 
 
-def _is_condition(opening: Token) -> bool:
-    """Does the word open a condition, also by its place in front of the subject: "had it rained"?"""
-    return opening.lower_ in CONDITIONS | _WHENEVER or opening.dep_ in AUXILIARIES
+def _article(first: Token, item: Token, words: Sequence[Token]) -> tuple[Inserted, ...]:
+    """The article that a later part of "is a clerk and pilot" shares, in front of its words."""
+    indefinite = first.dep_ == "attr" and any(c.lower_ in ("a", "an") for c in first.children)
+    shares = item != first and indefinite and item.tag_ == "NN" and not has_child(item, *_DETERMINING)
+    return (Inserted(article(words[0])),) if shares else ()
 
 
-def _shared(first: Token, item: Token) -> set[int]:
-    """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article and phrase."""
-    taken: list[Token] = []
-    if first.pos_ in VERBAL and item.pos_ in VERBAL:
-        lent = ["mark"] if not has_child(item, "mark") else []
-        taken = conditions(first)
-        if not has_child(item, *SUBJECTS):
-            lent += SUBJECTS
-            taken += _in_front(first, item)
-            if tag_of(item) not in FINITE and not has_child(item, *AUXILIARIES):
-                lent += AUXILIARIES
-        taken += [c for c in first.lefts if c.dep_ in lent]
-    elif item.pos_ == "NOUN" and first.pos_ == "NOUN":
-        taken = [c for c in first.rights if c.dep_ == "prep" and c.i > item.i and c.nbor(-1) in first.conjuncts]
-        if not has_child(item, *_DETERMINING):
-            taken += [c for c in first.lefts if c.dep_ == "poss" or c.lower_ in ("the", "every", "each", "any")]
-    return {t.i for c in taken for t in c.subtree}
+def article(word: Token) -> str:
+    """The indefinite article in front of a word."""
+    return "an" if word.lower_.startswith((*"aeiou", "heir", "hour", "hono")) else "a"
+
+
+def _link(first: Token, item: Token) -> tuple[Inserted, ...]:
+    """The "is" that a later participle shares in "is open and closed"."""
+    shares = item != first and first.lower_ in BE and tag_of(item) == "VBN" and shared_be(item) is not None
+    return (Inserted(first.text),) if shares else ()
 
 
 def _singular(verb: Token) -> dict[int, str]:

@@ -98,161 +98,73 @@ def split(text: str) -> list[str]:
     return [words for words, _ in split_with_pieces(text)]
 
 
-def clause_starts(sentence: str) -> list[int]:
-    """Character offsets where a further clause with its own subject and verb starts.
+def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
+    """The facts with their copied tokens: (offset in the fact, offset in `text`, length). A table's row is one fact."""
+    apart = None if "|" in text else _facts(text)
+    found: dict[str, list[Copied]] = {}
+    for words, pieces in [_unsplit(text)] if apart is None else apart:
+        if any(c.isalnum() for c in words):
+            found.setdefault(words, pieces)
+    return list(found.items())[:_MOST]
 
-    A clause starts after a semicolon, or after ", and", ", but", ", while" if its verb has its own subject.
 
-    >>> text = "The film won; it opened in May, and she left."
-    >>> [text[a:] for a in clause_starts(text)]
-    ['it opened in May, and she left.', 'she left.']
+def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
+    """The facts between semicolons and in brackets; None without the parser."""
+    main, origin, asides = without_brackets(text)
+    result: list[tuple[str, list[Copied]]] = []
+    lost = False
+    for start, words, doc in _parts(main):
+        if doc is None:
+            return None
+        sentence, places = Sentence(doc), origin[start:]
+        good = (one for whole in sentence.statements() for one in split_coordination(whole) if is_sentence(one))
+        facts = list(islice((fact for one in good for fact in split_phrases(one)), _MOST))
+        covered = {t.i for fact in facts for t in fact.tokens}
+        covered |= {t.i for noun in sentence.antecedents.values() for t in noun if not isinstance(t, Inserted)}
+        lost |= any(token.i not in covered and token.pos_ in CONTENT for token in doc)
+        for place, content, at in asides:
+            before = [t for t in doc if t.idx + start < place <= start + len(words) + 1 and not t.is_punct]
+            stated = aside(sentence.phrase, before[-1], content, at) if before else None
+            facts += [stated] if stated else []
+            lost |= bool(before) and stated is None
+        result += [_written(fact, sentence, places) for fact in facts]
+    return [*result, *([_unsplit(text)] if lost or not result else [])]
+
+
+def _parts(text: str) -> Iterator[tuple[int, str, Doc | None]]:
+    """The parts between semicolons, and on both sides of a misread "and": offset, words, tree (None: no parser)."""
+    for found in PART.finditer(text):
+        start, words = found.start(), found.group().rstrip()
+        doc = parse(words)
+        while doc is not None and (joint := _misread(doc)) is not None:
+            first, behind = words[: joint.idx].rstrip(), joint.idx + len(joint.text) + 1
+            yield start, first, parse(first)
+            start, words = start + behind, words[behind:]
+            doc = parse(words)
+        yield start, words, doc
+
+
+def _misread(doc: Doc) -> Token | None:
+    """The "and" before a second clause whose subject the parser takes for a second object; None without one.
+
+    "Ann wrote the notes and Bo built the engine" reads "wrote that the notes and Bo built" or "wrote [...], built".
     """
-    main, origin, _ = without_brackets(sentence)
-    found: list[int] = []
-    for part in PART.finditer(main):
-        found += [origin[part.start()]] if part.start() else []
-        found += [origin[part.start() + token.idx] for token in _clause_openings(parse(part.group().rstrip()) or ())]
-    return found
-
-
-def _clause_openings(doc: Iterable[Token]) -> Iterator[Token]:
-    """The first word of each clause after a comma and "and", "but", "while" or "whereas"."""
-    for token in doc:
-        behind = token.left_edge.i + (token.dep_ == "advcl")
-        opened = any(c.dep_ in SUBJECTS and c.left_edge.i == behind for c in token.children) and finite_tags(token)
-        joined = token.dep_ in ("conj", "advcl") and behind > 1 and token.doc[behind - 2].text == ","
-        shared = token.dep_ == "conj" and any(conditions(first_conjunct(token)))  # "If it rains, A stops, and B waits"
-        if opened and joined and token.doc[behind - 1].lower_ in _PARTING and not shared:
-            yield token.doc[behind]
-
-
-def _is_misread(apposition: Token) -> bool:
-    """Is it not of the noun before the comma, is a main clause missing, or is it a list ("a desk, a lamp and")?"""
-    head = apposition.head
-    same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
-    series = any(c.dep_ == "cc" for c in (*head.rights, *head.head.rights) if c.i > apposition.i)
-    named = head.tag_ == apposition.tag_ == "NNP"
-    joints = {c.lower_ for one in head.rights if one.dep_ == "appos" for c in one.rights if c.dep_ == "cc"}
-    return (
-        _is_apart(apposition)
-        or any(c.dep_ == "conj" and c.i < apposition.i for c in head.children)  # "Ann and Bo, a clerk"
-        or "or" in joints
-        or (named and "and" in joints)  # "Ann, Bo and Cy, who": a series of names that a comma closes
-        or (same and series)
-        or has_child(apposition.sent.root, "mark")
-    )
-
-
-def _is_apart(part: Token) -> bool:
-    """Is the word before the comma not of the noun that the part is about: "sold the mill in May, which"?"""
-    before = part.doc[max(part.left_edge.i - 2, 0)]
-    return before != part.head and not part.head.is_ancestor(before)
-
-
-def _cut(token: Token) -> str:
-    """The kind of statement that the token's subtree makes; empty if it stays with its head."""
-    first, last, doc, head = token.left_edge.i, token.right_edge.i, token.doc, token.head
-    joined = first > 1 and doc[first - 1].text == "–" and not doc[first - 2].whitespace_ and head.pos_ == "PROPN"
-    comma = first > 0 and doc[first - 1].text in (",", "–", "—", "-") and not joined  # "San Diego–Tijuana"
-    before_comma = last + 1 < len(doc) and doc[last + 1].text in (",", ":", "–", "—")
-    if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
-        return "relative" if _can_detach(token, comma) and not (comma and _is_on_event(token)) else ""
-    if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
-        known = (comma or not (_is_restrictive(head) or head.dep_ == "ROOT")) and not _is_vague(token)
-        past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
-        doing = token.tag_ == "VBG" and (comma or identified(head) != head) and finite_tags(token.sent.root)
-        return "participle" if past or doing else ""
-    if token.dep_ == "appos" and comma:
-        listed = is_instruction(token.sent.root) or is_listed(token)  # "add salt, water"
-        measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
-        named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
-        return "apposition" if named and not (listed or measures or is_torn(token) or _is_misread(token)) else ""
-    if token.dep_ == "advcl" and has_child(token, *SUBJECTS):
-        opening = doc[first].lower_ if doc[first].head == token else ""
-        stated = opening in _STATED or (opening in _TIMED and (comma or finite_tags(token) == {"VBD"}))
-        return "clause" if stated and not is_negated(head) else ""
-    subject = subject_of(head)
-    if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
-        other = token.lower_ == "using" or (token.tag_ == "VBG" and has_child(head, "agent"))
-        passive = subject.dep_ == "nsubjpass" and other  # "was dissolved, using 20 mL", "was made by Ann, working"
-        dangling = passive or token.lower_ in _LEADING or is_unreal(head)
-        bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
-        return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
-    return ""
-
-
-def _told_of(participle: Token) -> Token:
-    """The noun that a participle describes; behind a comma the subject: "Home is a song by Ann, released in"."""
-    noun = first_conjunct(participle.head)
-    if follows_comma(participle):
-        while noun.dep_ == "pobj" and noun.head.head.pos_ in (*NAMING, "NUM"):
-            noun = first_conjunct(noun.head.head)
-    return identified(participle.head if identified(noun) == noun else noun)
-
-
-def _is_vague(participle: Token) -> bool:
-    """Is it what a rule asks for ("a form, signed by Ann, must be sent") or of an amount ("fell to 4%, driven by")?"""
-    asked = any(c.lower_ in _ASKING for c in verb_above(participle).children) and not _is_past(participle)
-    return asked or (follows_comma(participle) and participle.head.ent_type_ in MEASURED)
-
-
-def _is_past(participle: Token) -> bool:
-    """Has it a year: "discovered in 1921", not "based in Cork since 1921"?"""
-    times = (n for c in participle.children if c.dep_ == "prep" and c.lower_ != "since" for n in c.children)
-    return any(YEAR.fullmatch(t.text) for n in times if n.ent_type_ == "DATE" for t in n.subtree)
-
-
-def _is_restrictive(noun: Token) -> bool:
-    """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
-    bounded = any(t.lower_ in _BOUNDED for t in (noun, *noun.children))
-    number = noun.lower_ == "one" and noun.dep_ == "pobj"  # "a number greater than one that"
-    bare = noun.dep_ in ("attr", "pobj") and [c.lower_ for c in noun.lefts] == ["the"] and noun.pos_ == "NOUN"
-    in_front = noun.i < noun.sent.root.i  # "in people who have had it, the virus stays"
-    return (
-        noun.dep_ in SUBJECTS
-        or in_front
-        or bounded
-        or number
-        or bare
-        or (is_indefinite(noun) and any(map(is_unreal, noun.ancestors)))
-    )
-
-
-def _is_on_event(verb: Token) -> bool:
-    """Is ", which" about the whole event: its noun does not end before the comma, or is a day ("on Monday, which")."""
-    noun, pronoun = verb.head, relative_word(verb)
-    causes = verb.lower_ in _CAUSING and noun.dep_ not in SUBJECTS
-    day = noun.ent_type_ == "DATE" and noun.pos_ in ("PROPN", "NUM")
-    return (
-        _is_apart(verb)
-        or (verb.lower_ in BE and any(t.tag_ == "WRB" for c in verb.rights for t in (c, *c.lefts)))  # "which is why"
-        or ((causes or day) and pronoun is not None and pronoun.lower_ == "which")
-    )
-
-
-def _can_detach(verb: Token, comma: bool) -> bool:
-    """Can the noun take the place of the relative pronoun?"""
-    pronoun = relative_word(verb)
-    noun = verb.head
-    if pronoun is None or pronoun.lower_ in _CHOOSING or noun.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
-        return False
-    if pronoun.dep_ in SUBJECTS and not _fits(noun, verb, pronoun):
-        return False
-    if pronoun.tag_ == "WRB":
-        return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
-    own = pronoun.head == verb and pronoun.dep_ in (*SUBJECTS, "dobj")
-    led = pronoun.dep_ == "pobj" and pronoun.head.head == verb and not has_child(verb, "conj")
-    return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in SUBJECTS)
-
-
-def _fits(noun: Token, verb: Token, pronoun: Token) -> bool:
-    """Can the noun be the subject of its relative clause: "who" is nobody's town, and one thing has no "are"?"""
-    if pronoun.lower_ == "who" and noun.ent_type_ in ("GPE", "LOC", "DATE"):
-        return False
-    verbs = {v.lower_ for v in with_auxiliaries(verb) if v.tag_ in FINITE}
-    several = is_plural(noun) or has_child(noun, "conj")
-    bare = verb.tag_ == "VBP" and len(with_auxiliaries(verb)) == 1
-    return several or noun.tag_ not in ("NN", "NNP") or not (bare or verbs & {"are", "were", "have"})
+    for joint in doc:
+        second = next((c for c in joint.head.rights if c.dep_ == "conj" and c.i > joint.i), None)
+        if joint.dep_ != "cc" or joint.lower_ not in _PARTING or second is None or second.pos_ not in NAMING:
+            continue
+        at = second.right_edge.i + 1
+        if at == len(doc):
+            continue
+        verb = doc[at].head if doc[at].dep_ in AUXILIARIES else doc[at]
+        main, first = verb.head, first_conjunct(second)
+        if verb.i < at or main.i > joint.i or not finite_tags(verb) or main.pos_ not in VERBAL:
+            continue
+        objects = first.dep_ in SUBJECTS and first.head == verb and first.left_edge.i == main.i + 1
+        told = verb.dep_ == "ccomp" and objects and not _TELLING.fullmatch(main.lower_)
+        if told or (verb.dep_ == "conj" and subject_of(verb) == subject_of(main)):
+            return joint
+    return None
 
 
 class Sentence:
@@ -314,7 +226,7 @@ class Sentence:
         equated = root.dep_ == "acl" or any(c.dep_ == "attr" for c in root.head.rights)
         series = noun != root.head and equated  # "Ann and Bo are clerks, hired in May": both of them were
         named = [t for t in self.phrase(noun, series=series) if noun.i > root.i or t.i < root.left_edge.i]
-        auxiliary = self._auxiliary(root, noun, series=series)
+        auxiliary = _auxiliary(root, noun, series=series)
         forms = _finite_forms(root, auxiliary)
         words = self.below(root)
         if root.dep_ == "appos" and all(c.dep_ == "compound" for c in root.lefts):
@@ -326,17 +238,6 @@ class Sentence:
         link = () if forms else (Inserted(auxiliary),)
         words = tuple(t for t in words if t.dep_ != "cc" or t.i > root.left_edge.i)  # "But cooped up, he left"
         return Statement(root, (*named, *link, *words), forms)
-
-    def _auxiliary(self, root: Token, noun: Token, *, series: bool) -> str:
-        """The verb to insert: present for an apposition, else the tense of the main verb."""
-        main = root.head
-        while not (main.pos_ in VERBAL and finite_tags(main)) and main.head != main:
-            main = main.head
-        present = root.dep_ == "appos" or (finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
-        noun = noun.head.head if noun.tag_ in ("WDT", "WP") else noun  # "mills that run, using coal"
-        said = _is_said_of_several(noun, series=series)
-        many = said and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
-        return ("are" if present else "were") if many else "is" if present else "was"
 
     def _relative(self, verb: Token) -> Statement:
         """A relative clause with its noun instead of the pronoun."""
@@ -363,6 +264,147 @@ class Sentence:
             return Statement(verb, (*rest[:at], led, *head, *rest[at:]))
         place = verb.head.head.lower_ if verb.head.dep_ == "pobj" and verb.head.head.lower_ in _RESTING else "in"
         return Statement(verb, (*rest, led or Inserted(place), *head))
+
+
+def _cut(token: Token) -> str:
+    """The kind of statement that the token's subtree makes; empty if it stays with its head."""
+    first, last, doc, head = token.left_edge.i, token.right_edge.i, token.doc, token.head
+    joined = first > 1 and doc[first - 1].text == "–" and not doc[first - 2].whitespace_ and head.pos_ == "PROPN"
+    comma = first > 0 and doc[first - 1].text in (",", "–", "—", "-") and not joined  # "San Diego–Tijuana"
+    before_comma = last + 1 < len(doc) and doc[last + 1].text in (",", ":", "–", "—")
+    if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
+        return "relative" if _can_detach(token, comma) and not (comma and _is_on_event(token)) else ""
+    if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
+        known = (comma or not (_is_restrictive(head) or head.dep_ == "ROOT")) and not _is_vague(token)
+        past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
+        doing = token.tag_ == "VBG" and (comma or identified(head) != head) and finite_tags(token.sent.root)
+        return "participle" if past or doing else ""
+    if token.dep_ == "appos" and comma:
+        listed = is_instruction(token.sent.root) or is_listed(token)  # "add salt, water"
+        measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
+        named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
+        return "apposition" if named and not (listed or measures or is_torn(token) or _is_misread(token)) else ""
+    if token.dep_ == "advcl" and has_child(token, *SUBJECTS):
+        opening = doc[first].lower_ if doc[first].head == token else ""
+        stated = opening in _STATED or (opening in _TIMED and (comma or finite_tags(token) == {"VBD"}))
+        return "clause" if stated and not is_negated(head) else ""
+    subject = subject_of(head)
+    if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
+        other = token.lower_ == "using" or (token.tag_ == "VBG" and has_child(head, "agent"))
+        passive = subject.dep_ == "nsubjpass" and other  # "was dissolved, using 20 mL", "was made by Ann, working"
+        dangling = passive or token.lower_ in _LEADING or is_unreal(head)
+        bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
+        return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
+    return ""
+
+
+def _is_restrictive(noun: Token) -> bool:
+    """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
+    bounded = any(t.lower_ in _BOUNDED for t in (noun, *noun.children))
+    number = noun.lower_ == "one" and noun.dep_ == "pobj"  # "a number greater than one that"
+    bare = noun.dep_ in ("attr", "pobj") and [c.lower_ for c in noun.lefts] == ["the"] and noun.pos_ == "NOUN"
+    in_front = noun.i < noun.sent.root.i  # "in people who have had it, the virus stays"
+    return (
+        noun.dep_ in SUBJECTS
+        or in_front
+        or bounded
+        or number
+        or bare
+        or (is_indefinite(noun) and any(map(is_unreal, noun.ancestors)))
+    )
+
+
+def _can_detach(verb: Token, comma: bool) -> bool:
+    """Can the noun take the place of the relative pronoun?"""
+    pronoun = relative_word(verb)
+    noun = verb.head
+    if pronoun is None or pronoun.lower_ in _CHOOSING or noun.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
+        return False
+    if pronoun.dep_ in SUBJECTS and not _fits(noun, verb, pronoun):
+        return False
+    if pronoun.tag_ == "WRB":
+        return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
+    own = pronoun.head == verb and pronoun.dep_ in (*SUBJECTS, "dobj")
+    led = pronoun.dep_ == "pobj" and pronoun.head.head == verb and not has_child(verb, "conj")
+    return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in SUBJECTS)
+
+
+def _fits(noun: Token, verb: Token, pronoun: Token) -> bool:
+    """Can the noun be the subject of its relative clause: "who" is nobody's town, and one thing has no "are"?"""
+    if pronoun.lower_ == "who" and noun.ent_type_ in ("GPE", "LOC", "DATE"):
+        return False
+    verbs = {v.lower_ for v in with_auxiliaries(verb) if v.tag_ in FINITE}
+    several = is_plural(noun) or has_child(noun, "conj")
+    bare = verb.tag_ == "VBP" and len(with_auxiliaries(verb)) == 1
+    return several or noun.tag_ not in ("NN", "NNP") or not (bare or verbs & {"are", "were", "have"})
+
+
+def _is_on_event(verb: Token) -> bool:
+    """Is ", which" about the whole event: its noun does not end before the comma, or is a day ("on Monday, which")."""
+    noun, pronoun = verb.head, relative_word(verb)
+    causes = verb.lower_ in _CAUSING and noun.dep_ not in SUBJECTS
+    day = noun.ent_type_ == "DATE" and noun.pos_ in ("PROPN", "NUM")
+    return (
+        _is_apart(verb)
+        or (verb.lower_ in BE and any(t.tag_ == "WRB" for c in verb.rights for t in (c, *c.lefts)))  # "which is why"
+        or ((causes or day) and pronoun is not None and pronoun.lower_ == "which")
+    )
+
+
+def _is_vague(participle: Token) -> bool:
+    """Is it what a rule asks for ("a form, signed by Ann, must be sent") or of an amount ("fell to 4%, driven by")?"""
+    asked = any(c.lower_ in _ASKING for c in verb_above(participle).children) and not _is_past(participle)
+    return asked or (follows_comma(participle) and participle.head.ent_type_ in MEASURED)
+
+
+def _is_past(participle: Token) -> bool:
+    """Has it a year: "discovered in 1921", not "based in Cork since 1921"?"""
+    times = (n for c in participle.children if c.dep_ == "prep" and c.lower_ != "since" for n in c.children)
+    return any(YEAR.fullmatch(t.text) for n in times if n.ent_type_ == "DATE" for t in n.subtree)
+
+
+def _is_misread(apposition: Token) -> bool:
+    """Is it not of the noun before the comma, is a main clause missing, or is it a list ("a desk, a lamp and")?"""
+    head = apposition.head
+    same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
+    series = any(c.dep_ == "cc" for c in (*head.rights, *head.head.rights) if c.i > apposition.i)
+    named = head.tag_ == apposition.tag_ == "NNP"
+    joints = {c.lower_ for one in head.rights if one.dep_ == "appos" for c in one.rights if c.dep_ == "cc"}
+    return (
+        _is_apart(apposition)
+        or any(c.dep_ == "conj" and c.i < apposition.i for c in head.children)  # "Ann and Bo, a clerk"
+        or "or" in joints
+        or (named and "and" in joints)  # "Ann, Bo and Cy, who": a series of names that a comma closes
+        or (same and series)
+        or has_child(apposition.sent.root, "mark")
+    )
+
+
+def _is_apart(part: Token) -> bool:
+    """Is the word before the comma not of the noun that the part is about: "sold the mill in May, which"?"""
+    before = part.doc[max(part.left_edge.i - 2, 0)]
+    return before != part.head and not part.head.is_ancestor(before)
+
+
+def _told_of(participle: Token) -> Token:
+    """The noun that a participle describes; behind a comma the subject: "Home is a song by Ann, released in"."""
+    noun = first_conjunct(participle.head)
+    if follows_comma(participle):
+        while noun.dep_ == "pobj" and noun.head.head.pos_ in (*NAMING, "NUM"):
+            noun = first_conjunct(noun.head.head)
+    return identified(participle.head if identified(noun) == noun else noun)
+
+
+def _auxiliary(root: Token, noun: Token, *, series: bool) -> str:
+    """The verb to insert: present for an apposition, else the tense of the main verb."""
+    main = root.head
+    while not (main.pos_ in VERBAL and finite_tags(main)) and main.head != main:
+        main = main.head
+    present = root.dep_ == "appos" or (finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
+    noun = noun.head.head if noun.tag_ in ("WDT", "WP") else noun  # "mills that run, using coal"
+    said = _is_said_of_several(noun, series=series)
+    many = said and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
+    return ("are" if present else "were") if many else "is" if present else "was"
 
 
 def _is_said_of_several(noun: Token, *, series: bool) -> bool:
@@ -393,6 +435,36 @@ def _finite_forms(participle: Token, auxiliary: str) -> dict[int, str]:
     return forms if all(forms.values()) else {}
 
 
+def is_sentence(statement: Statement) -> bool:
+    """Does the statement have a subject and a finite verb, or is it an instruction?"""
+    root, tokens = statement.root, statement.tokens
+    if (
+        root.i in statement.forms
+        or "had" in statement.forms.values()
+        or any(isinstance(w, Inserted) and w.text.split()[0] in BE for w in statement.words)
+    ):
+        return True
+    if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
+        return False
+    subjects = [t for t in tokens if t.i < root.i and first_conjunct(t).dep_ in SUBJECTS]
+    if any(t.tag_ in ("WDT", "WP") and root.dep_ == "conj" and t.head == root for t in subjects):
+        return False  # "and who left": whose relative clause this is was not found
+    if root.dep_ == "conj" and root.tag_ == "VBZ" and any(t.tag_ == "NNS" and t.head == root.head for t in subjects):
+        return False  # "countries have closed schools and kindergartens": a noun that is read as a verb
+    if subjects and not is_instruction(root):  # "if the mill stops, check the belt" has a subject of another verb
+        return bool({tag_of(root), *(t.tag_ for t in tokens if t.dep_ in AUXILIARIES)} & set(FINITE))
+    return root.tag_ == "VB" and not any(c.dep_ in (*SUBJECTS, *AUXILIARIES) for c in root.children if c in tokens)
+
+
+def _is_stray(verb: Token, root: Token) -> bool:
+    """Is it a second finite verb that has no subject and depends on no other verb?"""
+    if verb == root or verb.tag_ not in ("VB", "VBP", "VBZ", "VBD") or verb.dep_ in (*AUXILIARIES, "relcl"):
+        return False
+    if verb.dep_ == "conj":
+        return verb.head.pos_ not in VERBAL or (verb.tag_ in ("VBZ", "VBD") and verb.head.tag_ == "VB")
+    return is_bare(verb) and not has_child(verb, "mark", "advmod")
+
+
 def split_phrases(statement: Statement) -> list[Statement]:
     """A statement for each phrase of time, place or agent of the governing verb."""
     held, verb = {token.i for token in statement.tokens}, statement.root
@@ -417,129 +489,6 @@ def split_phrases(statement: Statement) -> list[Statement]:
         return [statement]  # what has a superlative or "only" holds for all phrases of the verb together
     commas = {min(one) - 1 for one in free if verb.doc[min(one) - 1].text == ","}  # "made in Cork, for 40 euros"
     return [statement.without(commas.union(*(one for one in free if one is not kept))) for kept in free]
-
-
-def is_sentence(statement: Statement) -> bool:
-    """Does the statement have a subject and a finite verb, or is it an instruction?"""
-    root, tokens = statement.root, statement.tokens
-    if (
-        root.i in statement.forms
-        or "had" in statement.forms.values()
-        or any(isinstance(w, Inserted) and w.text.split()[0] in BE for w in statement.words)
-    ):
-        return True
-    if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
-        return False
-    subjects = [t for t in tokens if t.i < root.i and first_conjunct(t).dep_ in SUBJECTS]
-    if any(t.tag_ in ("WDT", "WP") and root.dep_ == "conj" and t.head == root for t in subjects):
-        return False  # "and who left": whose relative clause this is was not found
-    if root.dep_ == "conj" and root.tag_ == "VBZ" and any(t.tag_ == "NNS" and t.head == root.head for t in subjects):
-        return False  # "countries have closed schools and kindergartens": a noun that is read as a verb
-    if subjects and not is_instruction(root):  # "if the mill stops, check the belt" has a subject of another verb
-        return bool({tag_of(root), *(t.tag_ for t in tokens if t.dep_ in AUXILIARIES)} & set(FINITE))
-    return root.tag_ == "VB" and not any(c.dep_ in (*SUBJECTS, *AUXILIARIES) for c in root.children if c in tokens)
-
-
-def is_governed(text: str) -> bool:
-    """Does a finite verb govern the text, or is it an instruction; True without the parser.
-
-    >>> [is_governed(text) for text in ("The crystals are white.", "white crystals", "Dry the crystals.")]
-    [True, False, True]
-    """
-    doc = parse(text)
-    return doc is None or any(t.tag_ in FINITE or (t.tag_ == "VB" and t.dep_ == "ROOT") for t in doc)
-
-
-def _is_stray(verb: Token, root: Token) -> bool:
-    """Is it a second finite verb that has no subject and depends on no other verb?"""
-    if verb == root or verb.tag_ not in ("VB", "VBP", "VBZ", "VBD") or verb.dep_ in (*AUXILIARIES, "relcl"):
-        return False
-    if verb.dep_ == "conj":
-        return verb.head.pos_ not in VERBAL or (verb.tag_ in ("VBZ", "VBD") and verb.head.tag_ == "VB")
-    return is_bare(verb) and not has_child(verb, "mark", "advmod")
-
-
-def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
-    """The facts with their copied tokens: (offset in the fact, offset in `text`, length). A table's row is one fact."""
-    apart = None if "|" in text else _facts(text)
-    found: dict[str, list[Copied]] = {}
-    for words, pieces in [_unsplit(text)] if apart is None else apart:
-        if any(c.isalnum() for c in words):
-            found.setdefault(words, pieces)
-    return list(found.items())[:_MOST]
-
-
-def _parts(text: str) -> Iterator[tuple[int, str, Doc | None]]:
-    """The parts between semicolons, and on both sides of a misread "and": offset, words, tree (None: no parser)."""
-    for found in PART.finditer(text):
-        start, words = found.start(), found.group().rstrip()
-        doc = parse(words)
-        while doc is not None and (joint := _misread(doc)) is not None:
-            first, behind = words[: joint.idx].rstrip(), joint.idx + len(joint.text) + 1
-            yield start, first, parse(first)
-            start, words = start + behind, words[behind:]
-            doc = parse(words)
-        yield start, words, doc
-
-
-def _misread(doc: Doc) -> Token | None:
-    """The "and" before a second clause whose subject the parser takes for a second object; None without one.
-
-    "Ann wrote the notes and Bo built the engine" reads "wrote that the notes and Bo built" or "wrote [...], built".
-    """
-    for joint in doc:
-        second = next((c for c in joint.head.rights if c.dep_ == "conj" and c.i > joint.i), None)
-        if joint.dep_ != "cc" or joint.lower_ not in _PARTING or second is None or second.pos_ not in NAMING:
-            continue
-        at = second.right_edge.i + 1
-        if at == len(doc):
-            continue
-        verb = doc[at].head if doc[at].dep_ in AUXILIARIES else doc[at]
-        main, first = verb.head, first_conjunct(second)
-        if verb.i < at or main.i > joint.i or not finite_tags(verb) or main.pos_ not in VERBAL:
-            continue
-        objects = first.dep_ in SUBJECTS and first.head == verb and first.left_edge.i == main.i + 1
-        told = verb.dep_ == "ccomp" and objects and not _TELLING.fullmatch(main.lower_)
-        if told or (verb.dep_ == "conj" and subject_of(verb) == subject_of(main)):
-            return joint
-    return None
-
-
-def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
-    """The facts between semicolons and in brackets; None without the parser."""
-    main, origin, asides = without_brackets(text)
-    result: list[tuple[str, list[Copied]]] = []
-    lost = False
-    for start, words, doc in _parts(main):
-        if doc is None:
-            return None
-        sentence, places = Sentence(doc), origin[start:]
-        good = (one for whole in sentence.statements() for one in split_coordination(whole) if is_sentence(one))
-        facts = list(islice((fact for one in good for fact in split_phrases(one)), _MOST))
-        covered = {t.i for fact in facts for t in fact.tokens}
-        covered |= {t.i for noun in sentence.antecedents.values() for t in noun if not isinstance(t, Inserted)}
-        lost |= any(token.i not in covered and token.pos_ in CONTENT for token in doc)
-        for place, content, at in asides:
-            before = [t for t in doc if t.idx + start < place <= start + len(words) + 1 and not t.is_punct]
-            stated = aside(sentence.phrase, before[-1], content, at) if before else None
-            facts += [stated] if stated else []
-            lost |= bool(before) and stated is None
-        result += [_written(fact, sentence, places) for fact in facts]
-    return [*result, *([_unsplit(text)] if lost or not result else [])]
-
-
-def _unsplit(text: str) -> tuple[str, list[Copied]]:
-    """The clause in one piece, without quotes, final mark and double blanks."""
-    numbered = NUMBERED.match(text)
-    words = list(re.compile(r"[^\s\"“”«»]+").finditer(text, numbered.end() if numbered else 0))
-    written, pieces = "", []
-    for place, word in enumerate(words):
-        apart = place > 0 and words[place - 1].end() < word.start()
-        written += " " if apart and not re.match(r"[.,;:?!)\]]", word.group()) else ""
-        pieces.append((len(written), word.start(), len(word.group())))
-        written += word.group()
-    end = len(written.rstrip(" .,;:!?–—-"))
-    return written[:end], [(a, b, min(n, end - a)) for a, b, n in pieces if a < end]
 
 
 def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:
@@ -572,22 +521,23 @@ def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) ->
     return text, pieces
 
 
+def _is_orphan(word: Token, held: set[int]) -> bool:
+    """Is it a quote, or a conjunction that lost the words it joins?"""
+    joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
+    return word.text in QUOTES or (word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined))
+
+
+def _is_edge_mark(word: Token | Inserted) -> bool:
+    """A mark or conjunction that cannot open or end a fact."""
+    return not isinstance(word, Inserted) and (word.text in (*MARKS, "-", ".", "!", "?", "…") or word.dep_ == "cc")
+
+
 def _fitting(word: Token | Inserted, after: Sequence[Token | Inserted]) -> Token | Inserted:
     """The word; an article in the form for what now follows it: "a" in "a fine and open book" before "open"."""
     moved = [w for w in after if not isinstance(w, Inserted) and not isinstance(word, Inserted) and w.i != word.i + 1]
     if isinstance(word, Inserted) or not moved or word.text not in ("a", "an") or not moved[0].is_alpha:
         return word
     return word if article(moved[0]) == word.text else Inserted(article(moved[0]))
-
-
-def _opens(word: Token) -> bool:
-    """Does the word have a capital only because it opens the sentence?"""
-    return word.i == 0 and len(word.text) > 1 and word.text.istitle() and word.pos_ != "PROPN" and not word.ent_type_
-
-
-def _is_edge_mark(word: Token | Inserted) -> bool:
-    """A mark or conjunction that cannot open or end a fact."""
-    return not isinstance(word, Inserted) and (word.text in (*MARKS, "-", ".", "!", "?", "…") or word.dep_ == "cc")
 
 
 def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
@@ -598,7 +548,58 @@ def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
     return beside or word.tag_ == "POS" or word.text in ",.;:)]%"
 
 
-def _is_orphan(word: Token, held: set[int]) -> bool:
-    """Is it a quote, or a conjunction that lost the words it joins?"""
-    joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
-    return word.text in QUOTES or (word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined))
+def _opens(word: Token) -> bool:
+    """Does the word have a capital only because it opens the sentence?"""
+    return word.i == 0 and len(word.text) > 1 and word.text.istitle() and word.pos_ != "PROPN" and not word.ent_type_
+
+
+def _unsplit(text: str) -> tuple[str, list[Copied]]:
+    """The clause in one piece, without quotes, final mark and double blanks."""
+    numbered = NUMBERED.match(text)
+    words = list(re.compile(r"[^\s\"“”«»]+").finditer(text, numbered.end() if numbered else 0))
+    written, pieces = "", []
+    for place, word in enumerate(words):
+        apart = place > 0 and words[place - 1].end() < word.start()
+        written += " " if apart and not re.match(r"[.,;:?!)\]]", word.group()) else ""
+        pieces.append((len(written), word.start(), len(word.group())))
+        written += word.group()
+    end = len(written.rstrip(" .,;:!?–—-"))
+    return written[:end], [(a, b, min(n, end - a)) for a, b, n in pieces if a < end]
+
+
+def clause_starts(sentence: str) -> list[int]:
+    """Character offsets where a further clause with its own subject and verb starts.
+
+    A clause starts after a semicolon, or after ", and", ", but", ", while" if its verb has its own subject.
+
+    >>> text = "The film won; it opened in May, and she left."
+    >>> [text[a:] for a in clause_starts(text)]
+    ['it opened in May, and she left.', 'she left.']
+    """
+    main, origin, _ = without_brackets(sentence)
+    found: list[int] = []
+    for part in PART.finditer(main):
+        found += [origin[part.start()]] if part.start() else []
+        found += [origin[part.start() + token.idx] for token in _clause_openings(parse(part.group().rstrip()) or ())]
+    return found
+
+
+def _clause_openings(doc: Iterable[Token]) -> Iterator[Token]:
+    """The first word of each clause after a comma and "and", "but", "while" or "whereas"."""
+    for token in doc:
+        behind = token.left_edge.i + (token.dep_ == "advcl")
+        opened = any(c.dep_ in SUBJECTS and c.left_edge.i == behind for c in token.children) and finite_tags(token)
+        joined = token.dep_ in ("conj", "advcl") and behind > 1 and token.doc[behind - 2].text == ","
+        shared = token.dep_ == "conj" and any(conditions(first_conjunct(token)))  # "If it rains, A stops, and B waits"
+        if opened and joined and token.doc[behind - 1].lower_ in _PARTING and not shared:
+            yield token.doc[behind]
+
+
+def is_governed(text: str) -> bool:
+    """Does a finite verb govern the text, or is it an instruction; True without the parser.
+
+    >>> [is_governed(text) for text in ("The crystals are white.", "white crystals", "Dry the crystals.")]
+    [True, False, True]
+    """
+    doc = parse(text)
+    return doc is None or any(t.tag_ in FINITE or (t.tag_ == "VB" and t.dep_ == "ROOT") for t in doc)
