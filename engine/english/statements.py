@@ -268,50 +268,19 @@ class Sentence:
 
 def _cut(token: Token) -> str:
     """The kind of statement that the token's subtree makes; empty if it stays with its head."""
-    first, last, doc, head = token.left_edge.i, token.right_edge.i, token.doc, token.head
-    joined = first > 1 and doc[first - 1].text == "–" and not doc[first - 2].whitespace_ and head.pos_ == "PROPN"
+    first, doc = token.left_edge.i, token.doc
+    joined = first > 1 and doc[first - 1].text == "–" and not doc[first - 2].whitespace_ and token.head.pos_ == "PROPN"
     comma = first > 0 and doc[first - 1].text in (",", "–", "—", "-") and not joined  # "San Diego–Tijuana"
-    before_comma = last + 1 < len(doc) and doc[last + 1].text in (",", ":", "–", "—")
-    if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
-        return "relative" if _can_detach(token, comma) and not (comma and _is_on_event(token)) else ""
-    if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
-        known = (comma or not (_is_restrictive(head) or head.dep_ == "ROOT")) and not _is_vague(token)
-        past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
-        doing = token.tag_ == "VBG" and (comma or identified(head) != head) and finite_tags(token.sent.root)
-        return "participle" if past or doing else ""
-    if token.dep_ == "appos" and comma:
-        listed = is_instruction(token.sent.root) or is_listed(token)  # "add salt, water"
-        measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
-        named = {token.pos_, head.pos_} <= {"NOUN", "PROPN"}
-        return "apposition" if named and not (listed or measures or is_torn(token) or _is_misread(token)) else ""
+    if token.dep_ == "relcl":
+        apart = not _is_on_event(token) if comma else not _is_restrictive(token.head)
+        return "relative" if apart and _can_detach(token, comma) else ""
+    if token.dep_ == "acl":
+        return "participle" if _describes(token, comma) else ""
+    if token.dep_ == "appos":
+        return "apposition" if comma and _is_apposition(token) else ""
     if token.dep_ == "advcl" and has_child(token, *SUBJECTS):
-        opening = doc[first].lower_ if doc[first].head == token else ""
-        stated = opening in _STATED or (opening in _TIMED and (comma or finite_tags(token) == {"VBD"}))
-        return "clause" if stated and not is_negated(head) else ""
-    subject = subject_of(head)
-    if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
-        other = token.lower_ == "using" or (token.tag_ == "VBG" and has_child(head, "agent"))
-        passive = subject.dep_ == "nsubjpass" and other  # "was dissolved, using 20 mL", "was made by Ann, working"
-        dangling = passive or token.lower_ in _LEADING or is_unreal(head)
-        bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
-        return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
-    return ""
-
-
-def _is_restrictive(noun: Token) -> bool:
-    """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
-    bounded = any(t.lower_ in _BOUNDED for t in (noun, *noun.children))
-    number = noun.lower_ == "one" and noun.dep_ == "pobj"  # "a number greater than one that"
-    bare = noun.dep_ in ("attr", "pobj") and [c.lower_ for c in noun.lefts] == ["the"] and noun.pos_ == "NOUN"
-    in_front = noun.i < noun.sent.root.i  # "in people who have had it, the virus stays"
-    return (
-        noun.dep_ in SUBJECTS
-        or in_front
-        or bounded
-        or number
-        or bare
-        or (is_indefinite(noun) and any(map(is_unreal, noun.ancestors)))
-    )
+        return "clause" if _is_so(token, comma) else ""
+    return "adverbial" if token.dep_ == "advcl" and _is_of_subject(token, comma) else ""
 
 
 def _can_detach(verb: Token, comma: bool) -> bool:
@@ -351,6 +320,35 @@ def _is_on_event(verb: Token) -> bool:
     )
 
 
+def _is_apart(part: Token) -> bool:
+    """Is the word before the comma not of the noun that the part is about: "sold the mill in May, which"?"""
+    before = part.doc[max(part.left_edge.i - 2, 0)]
+    return before != part.head and not part.head.is_ancestor(before)
+
+
+def _is_restrictive(noun: Token) -> bool:
+    """Does a clause without comma restrict the noun: a subject, "every clerk", what is only wanted or possible?"""
+    return (
+        noun.dep_ in SUBJECTS
+        or noun.i < noun.sent.root.i  # "in people who have had it, the virus stays"
+        or any(t.lower_ in _BOUNDED for t in (noun, *noun.children))
+        or (noun.lower_ == "one" and noun.dep_ == "pobj")  # "a number greater than one that"
+        or (noun.dep_ in ("attr", "pobj") and noun.pos_ == "NOUN" and [c.lower_ for c in noun.lefts] == ["the"])
+        or (is_indefinite(noun) and any(map(is_unreal, noun.ancestors)))
+    )
+
+
+def _describes(participle: Token, comma: bool) -> bool:
+    """Does a participle tell something of a known noun before it: "Ann, hired in May", "the mill built in 1900"?"""
+    noun = participle.head
+    if participle.i < noun.i or noun.pos_ not in ("NOUN", "PROPN"):
+        return False
+    if participle.tag_ == "VBG":
+        return (comma or identified(noun) != noun) and bool(finite_tags(participle.sent.root))
+    known = comma or not (_is_restrictive(noun) or noun.dep_ == "ROOT")
+    return participle.tag_ == "VBN" and any(True for _ in participle.rights) and known and not _is_vague(participle)
+
+
 def _is_vague(participle: Token) -> bool:
     """Is it what a rule asks for ("a form, signed by Ann, must be sent") or of an amount ("fell to 4%, driven by")?"""
     asked = any(c.lower_ in _ASKING for c in verb_above(participle).children) and not _is_past(participle)
@@ -361,6 +359,14 @@ def _is_past(participle: Token) -> bool:
     """Has it a year: "discovered in 1921", not "based in Cork since 1921"?"""
     times = (n for c in participle.children if c.dep_ == "prep" and c.lower_ != "since" for n in c.children)
     return any(YEAR.fullmatch(t.text) for n in times if n.ent_type_ == "DATE" for t in n.subtree)
+
+
+def _is_apposition(noun: Token) -> bool:
+    """Does the noun behind a comma say what the one before it is, and neither an amount nor a part of a list?"""
+    listed = is_instruction(noun.sent.root) or is_listed(noun)  # "add salt, water"
+    measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (noun, noun.head))
+    named = {noun.pos_, noun.head.pos_} <= {"NOUN", "PROPN"}
+    return named and not (listed or measures or is_torn(noun) or _is_misread(noun))
 
 
 def _is_misread(apposition: Token) -> bool:
@@ -380,10 +386,25 @@ def _is_misread(apposition: Token) -> bool:
     )
 
 
-def _is_apart(part: Token) -> bool:
-    """Is the word before the comma not of the noun that the part is about: "sold the mill in May, which"?"""
-    before = part.doc[max(part.left_edge.i - 2, 0)]
-    return before != part.head and not part.head.is_ancestor(before)
+def _is_so(verb: Token, comma: bool) -> bool:
+    """Does the clause say what is so: with "although" or "because", or what was "when" or "where" something was?"""
+    opening = verb.left_edge.lower_ if verb.left_edge.head == verb else ""
+    stated = opening in _STATED or (opening in _TIMED and (comma or finite_tags(verb) == {"VBD"}))
+    return stated and not is_negated(verb.head)
+
+
+def _is_of_subject(participle: Token, comma: bool) -> bool:
+    """Does the subject do what a participle apart from its sentence says: "built in 1900, the mill closed"?"""
+    first, after, doc, main = participle.left_edge, participle.right_edge.i + 1, participle.doc, participle.head
+    subject = subject_of(main)
+    if participle.tag_ not in ("VBN", "VBG") or subject is None:
+        return False
+    opens = first.i == 0 and after < len(doc) and doc[after].text in (",", ":", "–", "—")
+    other = participle.lower_ == "using" or (participle.tag_ == "VBG" and has_child(main, "agent"))
+    passive = subject.dep_ == "nsubjpass" and other  # "was dissolved, using 20 mL", "was made by Ann, working"
+    dangling = passive or participle.lower_ in _LEADING or is_unreal(main)
+    marked = first.head == participle and first.dep_ in ("mark", "advmod")  # "when built"
+    return (comma or opens) and not dangling and not marked
 
 
 def _told_of(participle: Token) -> Token:
@@ -472,12 +493,13 @@ def split_phrases(statement: Statement) -> list[Statement]:
         return [statement]  # "put the acid into the flask with water": without one phrase it asks for something else
     beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
     said = {c.lower_ for c in beside}
-    if ("from" in said and said & ENDS) or any(map(has_gap, beside)):  # "rose from 2 in March to 3 in June"
+    if (
+        ("from" in said and said & ENDS)  # "rose from 2 in March to 3 in June"
+        or any(map(has_gap, beside))
+        or not all(any(c.children) for c in beside)  # misread: "within" alone in "within 30 days after the trip"
+        or any(n.pos_ == "NUM" and n.ent_type_ != "DATE" for c in beside for n in c.children)  # "led in sacks with 11"
+    ):
         return [statement]
-    if not all(any(c.children) for c in beside):  # misread: "within" alone in "within 30 days after the trip"
-        return [statement]
-    if any(n.pos_ == "NUM" and n.ent_type_ != "DATE" for c in beside for n in c.children):
-        return [statement]  # "led in sacks with 11"
     if beside and verb.lower_ in BE and not has_child(verb, "attr", "acomp"):
         beside.pop(0)  # "was in use"
     if beside and beside[0].i == verb.i + 1 and verb.tag_ != "VBN" and beside[0].lower_ in _COMPLETING:
