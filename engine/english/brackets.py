@@ -68,7 +68,8 @@ def _qualifies(content: str, counted: bool) -> bool:
     """
     kinds = ("SCONJ", "ADP", "ADV", "CCONJ", "VERB", "SYM")
     inside = list(parse(content) or ())
-    opening = any(w.tag_ in _ASKING or (w.pos_ in kinds and not _is_told(content)) for w in inside[:1])
+    lettered = len(inside) == 1 and content.isupper()  # "(WHO)" and "(OR)" are read as "who" and "or"
+    opening = any(w.tag_ in _ASKING or (w.pos_ in kinds and not _is_told(content)) for w in inside[:1] if not lettered)
     opening |= len(inside) == 1 and content.isascii() and inside[0].pos_ in ("ADJ", "INTJ")  # "Ann Lee (right)"
     opening |= "=" in content  # "(n = 38)"
     amount = _COUNT.match(content) and not (counted or YEAR.fullmatch(content) or _LIFE.fullmatch(content))

@@ -961,3 +961,10 @@ def test_what_is_said_of_one_thing_or_of_several_agrees_with_them(sentence, fact
 )
 def test_a_class_that_a_clause_picks_out_and_a_series_of_names_stay_whole(sentence, facts):
     assert split(sentence) == facts
+
+
+def test_letters_in_brackets_are_an_abbreviation_though_they_spell_a_word():
+    assert split("Ann is a clerk of the World Health Organization (WHO).") == [
+        "Ann is a clerk of the World Health Organization",
+        "the World Health Organization is abbreviated as WHO",
+    ]
