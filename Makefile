@@ -47,6 +47,7 @@ bench-retrieval:
 	$(BIN)/python -m bench.in_documents --data $(DATA) --write
 bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA) --write
+	$(BIN)/python -m bench.notation --data $(DATA) --write
 bench-attribution:
 	$(BIN)/python -m bench.attribution --write
 	$(BIN)/python -m bench.recolour --write

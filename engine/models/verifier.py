@@ -25,6 +25,7 @@ from engine.core.files import ASSETS, EMBEDDED
 from engine.core.metrics import Entails
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
+from engine.english.notation import in_one_notation
 from engine.models.alignment import clean
 from engine.models.choices import fast_bfloat16
 from engine.models.memory import SAFE, loading
@@ -76,7 +77,7 @@ class WindowedVerifier:
     def by_window(self, pairs: Pairs, watch: Watch = Watch()) -> list[tuple[Floats, list[tuple[int, int]]]]:
         """For each pair, the class probabilities of its windows, shape (windows, 3), and their spans."""
         spans = [windows(evidence, self.words) for _, evidence in pairs]
-        flat = [(c, e[a:b]) for (c, e), found in zip(pairs, spans, strict=True) for a, b in found]
+        flat = [in_one_notation(c, e[a:b]) for (c, e), found in zip(pairs, spans, strict=True) for a, b in found]
         probabilities = self._in_batches(self.classify, flat, watch)
         ends = np.cumsum([len(found) for found in spans])
         parts = np.split(probabilities, ends[:-1]) if pairs else []

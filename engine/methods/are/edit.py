@@ -15,10 +15,11 @@ from itertools import accumulate
 
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
+from engine.english.notation import MONTHS, in_one_notation
 from engine.english.parser import opens_with_name
 from engine.english.words import ANTONYMS
 from engine.methods.are.names import names
-from engine.methods.are.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities, rival
+from engine.methods.are.quantities import CURRENCIES, Quantity, flipped, holds, months, near, quantities, rival
 from engine.methods.are.shared_words import WORD
 from engine.methods.are.values import Change, Edit, Exchange
 from engine.models.alignment import stem
@@ -66,6 +67,7 @@ def replacements(claim: str, evidence: str) -> list[Replacement]:
 
     The evidence is one sentence that speaks of the claim (`anchor.py`).
     """
+    evidence = in_one_notation(claim, evidence)[1]
     found = [
         *_numbers(claim, evidence),
         *_dates(claim, evidence),

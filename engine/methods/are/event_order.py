@@ -16,7 +16,8 @@ from datetime import date
 from functools import lru_cache
 
 from engine.core.text import sentences
-from engine.methods.are.quantities import MONTHS, dates
+from engine.english.notation import MONTHS, dates_in_words
+from engine.methods.are.quantities import dates
 from engine.methods.are.shared_words import rough_stems
 
 _WORD = re.compile(
@@ -132,9 +133,10 @@ def days_between(left: str, right: str, parts: Sequence[str], least: int = 1) ->
 def dated(text: str) -> date | None:
     """The one day that the text names; None where it names none or several, or a day that is not in the calendar.
 
-    >>> dated("sent on 6 February 2024")
+    >>> dated("sent on 2024-02-06")
     datetime.date(2024, 2, 6)
     """
+    text = dates_in_words(text)
     found = dates(text)
     if len(found) != 1:
         return None
@@ -150,7 +152,7 @@ def dated(text: str) -> date | None:
 def dated_parts(text: str, title: str = "") -> tuple[str, ...]:
     """The parts of a passage's sentences that name a day, and its title where it does."""
     parts = [part for start, end in sentences(text) for part in _BREAK.split(text[start:end])]
-    return tuple(part for part in (title, *parts) if dates(part))
+    return tuple(part for part in (title, *parts) if dates(dates_in_words(part)))
 
 
 def _told(event: str, parts: Sequence[str], least: int) -> str | None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from engine.core.text import STOP_WORDS
-from engine.methods.are.quantities import MONTHS
+from engine.english.notation import MONTHS
 from engine.models.alignment import NUMBER_WORDS
 
 NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))

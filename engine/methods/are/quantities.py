@@ -15,14 +15,11 @@ from functools import lru_cache
 from typing import Literal
 
 from engine.core.text import STOP_WORDS
+from engine.english.notation import MONTHS
 from engine.models.alignment import NUMBER_WORDS, stem
 
 Comparison = Literal["", "<", ">", "<=", ">=", "~"]
 
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 CURRENCIES = frozenset(("EUR", "USD", "GBP", "CHF", "JPY"))
 _MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
 _ORDINAL = r"(?:st|nd|rd|th)?"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from engine.core.text import STOP_WORDS, content_words
+from engine.english.notation import in_one_notation
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
 from engine.models.alignment import NUMBER_WORDS, stem
 
@@ -76,6 +77,7 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     >>> missing("Ada moved to Estonia in 1990", "Ada left for Riga in 1990.")
     ('Estonia',)
     """
+    fact, evidence = in_one_notation(fact, evidence)
     theirs = quantities(evidence) + quantities(_TORN.sub(r"\1", evidence))
     told = [q for q in quantities(fact) if q.unit == "day" and q.comparison in ("<", ">")]
     compared = [(q.comparison_start, q.end + 6) for q in told]

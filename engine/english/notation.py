@@ -1,0 +1,193 @@
+"""One notation for two texts: "2024-03-05" and "EUR 1.5m" as a claim has them, "5 March 2024" and "1,500,000 euros".
+
+Small models compare characters, so to them the same day or amount in another notation is another one. Dates that are
+written in digits or with a shortened month become words (dateparser). An amount, measure or time of day of the evidence
+becomes that of the claim where both are equal (units by pint); where they differ, it keeps its own notation.
+No paper's method. Left out: numbers in words, years of two digits, "03/05/2024" where no date of the text tells which
+is the month, "2.000" for two thousand.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from engine.core.text import STOP_WORDS
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+_NAME = rf"(?:{'|'.join(MONTHS)}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
+_DAY = r"(?:3[01]|[12]\d|0?[1-9])"
+_MONTH = r"(?:1[0-2]|0?[1-9])"
+_YEAR = r"(?:1\d|20)\d\d"
+_ENDING = r"(?:(?:st|nd|rd|th)\b)?"
+_DATE = re.compile(
+    rf"(?<![\w./-])(?:{_YEAR}([-/]){_MONTH}\1{_DAY}|{_DAY}([./])\s?{_DAY}\2\s?{_YEAR}|{_MONTH}/{_YEAR}"
+    rf"|(?:{_DAY}{_ENDING}\s(?:of\s)?)?{_NAME}(?:\s{_DAY}{_ENDING}(?:\s?,?\s{_YEAR})?|\s?,?\s{_YEAR})?)"
+    rf"(?:T(?=\d)|(?![\w/-]|\.\d))"
+)
+_SLASHED = re.compile(rf"(?<![\w/])({_DAY})/({_DAY})/{_YEAR}\b")
+
+
+@lru_cache(maxsize=4096)  # every claim of an answer is held against the same passages
+def dates_in_words(text: str) -> str:
+    """The text with its dates in words, day first; those that are in words stay.
+
+    >>> dates_in_words("From 2024-03-05 to Sept. 3, 2025; on 03/05/2024 (13/05/2024 at the latest)")
+    'From 5 March 2024 to 3 September 2025; on 3 May 2024 (13 May 2024 at the latest)'
+    >>> dates_in_words("on 03/05/2024, in Mar. 2024, Mar Vista, on May 3")
+    'on 03/05/2024, in March 2024, Mar Vista, on May 3'
+    """
+    order = _order(text)
+    return _DATE.sub(lambda found: _unless_in_words(found.group(), order), text)
+
+
+def _order(text: str) -> str:
+    """Whether the day or the month comes first in dates like 03/05/2024; empty where no date of the text tells."""
+    parts = [(int(first), int(second)) for first, second in _SLASHED.findall(text)]
+    day, month = any(first > 12 for first, _ in parts), any(second > 12 for _, second in parts)
+    return "" if day == month else "DMY" if day else "MDY"
+
+
+def _unless_in_words(written: str, order: str) -> str:
+    words = "" if any(name in written for name in MONTHS) else _in_words(written.removesuffix("T"), order)
+    return f"{words} " if words and written.endswith("T") else words or written
+
+
+@lru_cache(maxsize=4096)
+def _in_words(written: str, order: str = "") -> str:
+    """A date as day, month and year, as far as they are written; empty where it cannot be read."""
+    slashed = _SLASHED.fullmatch(written)
+    if not any(c.isdigit() for c in written) or (slashed and not order and slashed[1] != slashed[2]):
+        return ""
+    data = _parser(order if slashed and order else "DMY").get_date_data(written)
+    read: datetime | None = data.date_obj
+    if read is None:
+        return ""
+    parts = (data.period == "day" and read.day, MONTHS[read.month - 1], bool(re.search(_YEAR, written)) and read.year)
+    return " ".join(str(part) for part in parts if part)
+
+
+@cache
+def _parser(order: str) -> Any:
+    """Dateparser for English dates with at least a month; one without a year is in a leap year ("Feb. 29")."""
+    from dateparser.date import DateDataParser
+
+    settings = {"DATE_ORDER": order, "REQUIRE_PARTS": ["month"], "RELATIVE_BASE": datetime(2000, 1, 1)}
+    return DateDataParser(languages=["en"], settings=settings)
+
+
+class Amount(NamedTuple):
+    """A value in its unit, at [start, end) of a text: an amount, the minutes of a day, the words of a date."""
+
+    start: int
+    end: int
+    value: float | str
+    unit: str = ""
+
+    @property
+    def key(self) -> tuple[float | str, str]:
+        """The same for equal values: nine digits of a number, since a change of units rounds it."""
+        return self.value if isinstance(self.value, str) else float(f"{self.value:.9g}"), self.unit
+
+
+_BLANK = "[ \u00a0\u2009\u202f]"
+_SIGNS = {"US$": "dollar", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
+_CODES = {"USD": "dollar", "EUR": "euro", "GBP": "pound", "JPY": "yen", "CHF": "franc"}
+_NAMED = {"dollars": "dollar", "euro": "euro", "euros": "euro", "pounds": "pound", "yen": "yen", "francs": "franc"}
+_MONEY = {**_SIGNS, **_CODES, **_NAMED}
+_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "M": 1e6, "bn": 1e9}
+_AMOUNT = re.compile(
+    rf"(?P<sign>(?<![A-Za-z])(?:{'|'.join(map(re.escape, (*_SIGNS, *_CODES)))}){_BLANK}?)?"
+    rf"(?P<minus>\bminus{_BLANK}|(?<![^\s(])[-\u2212])?(?<![\w.,/])"
+    rf"(?P<number>(?:\d{{1,3}}(?P<mark>, ?|'|{_BLANK})\d{{3}}(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d+)?)(?!/\d)"
+    rf"(?P<scale>{_BLANK}(?:thousand|[mbtr]+illion)\b|(?(sign)(?:k|m|M|bn)\b|(?!)))?"
+    rf"(?:{_BLANK}?(?P<unit>per cent\b|degrees [CF]\w+|[%€$£¥]|°?[A-Za-zµμ]{{1,16}}(?:/[A-Za-z]{{1,9}})?(?![A-Za-z])))?"
+)
+_TIME = re.compile(
+    r"(?<![\w.:,])(?P<hour>[01]?\d|2[0-3])(?:[:.](?P<minute>[0-5]\d)(?::[0-5]\d)?)?"
+    r"(?:\s?(?P<half>[ap])(?:m\b|\.m\.?))?(?![\w:]|[.,]\d)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def amounts(text: str) -> tuple[Amount, ...]:
+    """The amounts, measures, times of day and dates in words of a text, in order.
+
+    >>> [(a.value, a.unit) for a in amounts("EUR 1.5m, 12 per cent of 2 000 g at 3:30 pm on May 3")]
+    [(1500000.0, 'euro'), (12.0, '%'), (2.0, 'kilogram'), (930.0, 'of day'), ('3 May', 'date')]
+    """
+    dates = [Amount(*f.span(), words, "date") for f in _DATE.finditer(text) if (words := _in_words(f.group()))]
+    times = [time for found in _TIME.finditer(text) if (time := _time(found)) is not None]
+    taken = {place for one in (*dates, *times) for place in range(one.start, one.end)}
+    others = (_amount(found) for found in _AMOUNT.finditer(text) if found.start("number") not in taken)
+    return tuple(sorted([*dates, *times, *others], key=lambda one: one.start))
+
+
+def _time(found: re.Match[str]) -> Amount | None:
+    """A time of day: "3 pm", "3.30 p.m.", "15:30"."""
+    hour, half = int(found["hour"]), (found["half"] or "").lower()
+    if not half and ":" not in found.group():
+        return None
+    if half and hour <= 12:
+        hour = hour % 12 + 12 * (half == "p")
+    return Amount(*found.span(), 60.0 * hour + int(found["minute"] or 0), "of day")
+
+
+def _amount(found: re.Match[str]) -> Amount:
+    value = float(re.sub(r"[^\d.]", "", found["number"])) * _SCALES.get((found["scale"] or "").strip(), 1.0)
+    value, unit = -value if found["minus"] else value, found["unit"] or ""
+    start = found.start("minus" if found["minus"] else "number")
+    end = found.end("scale" if found["scale"] else "number")
+    if found["sign"]:
+        return Amount(found.start(), end, value, _MONEY[re.sub(rf"{_BLANK}$", "", found["sign"])])
+    if unit in _MONEY:
+        return Amount(start, found.end(), value, _MONEY[unit])
+    if unit.lower() in ("%", "percent", "per cent", "pct"):
+        return Amount(start, found.end(), value, "%")
+    measured = _in_base_units(value, unit.removeprefix("degrees "))
+    return Amount(start, found.end(), *measured) if measured else Amount(start, end, value)
+
+
+@lru_cache(maxsize=4096)
+def _in_base_units(value: float, unit: str) -> tuple[float, str] | None:
+    """A measure in metres, kilograms, seconds and their like; None for other words, and for stop words ("in", "at")."""
+    if not unit or unit.lower() in STOP_WORDS:
+        return None
+    known = unit.lower() if unit in ("Celsius", "Fahrenheit") else unit
+    try:
+        base = _units().Quantity(value, _units().parse_units(known)).to_base_units()
+    except Exception:  # other words fail in many ways there
+        return None
+    return float(base.magnitude), str(base.units)
+
+
+@cache
+def _units() -> Any:
+    """The units of measure that pint knows."""
+    from pint import UnitRegistry
+
+    return UnitRegistry()
+
+
+def in_one_notation(claim: str, evidence: str) -> tuple[str, str]:
+    """Claim and evidence with dates in words, and equal dates, amounts, measures and times as the claim has them.
+
+    >>> in_one_notation("It cost 45 euros at 3 pm.", "On 2024-03-05 it cost EUR 45 or EUR 46 at 15:00.")
+    ('It cost 45 euros at 3 pm.', 'On 5 March 2024 it cost 45 euros or EUR 46 at 3 pm.')
+    >>> in_one_notation("It takes 0.5 kg.", "It takes 500 g.")[1]
+    'It takes 0.5 kg.'
+    """
+    claim, evidence = dates_in_words(claim), dates_in_words(evidence)
+    mine = {one.key: claim[one.start : one.end] for one in reversed(amounts(claim))}
+    parts, end = [], 0
+    for theirs in amounts(evidence) if mine else ():
+        written = evidence[theirs.start : theirs.end]
+        parts += [evidence[end : theirs.start], mine.get(theirs.key, written)]
+        end = theirs.end
+    return claim, "".join([*parts, evidence[end:]])

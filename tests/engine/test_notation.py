@@ -1,0 +1,114 @@
+"""Dates, amounts, measures and times of day that claim and evidence write differently."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from engine.english.notation import amounts, dates_in_words, in_one_notation
+from engine.methods.are.edit import replacements
+from engine.methods.are.event_order import against
+from engine.methods.are.shared_words import missing
+from engine.models.verifier import load_entailment
+
+SIGNED = "The contract was signed on {}."
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("2024-03-05", "5 March 2024"),
+        ("2024/3/5", "5 March 2024"),
+        ("05.03.2024", "5 March 2024"),
+        ("5. 3. 2024", "5 March 2024"),
+        ("31/03/2024", "31 March 2024"),
+        ("03/31/2024", "31 March 2024"),
+        ("05/05/2024", "5 May 2024"),
+        ("03/2024", "March 2024"),
+        ("Mar. 5, 2024", "5 March 2024"),
+        ("5th of Sept 2024", "5 September 2024"),
+        ("Dec 5", "5 December"),
+        ("Feb. 29", "29 February"),
+        ("2024-03-05T14:30", "5 March 2024 14:30"),
+    ],
+)
+def test_a_date_in_digits_or_with_a_short_month_is_put_in_words(written, words):
+    assert dates_in_words(SIGNED.format(written)) == SIGNED.format(words)
+
+
+@pytest.mark.parametrize(
+    "kept", ["March 5, 2024", "03/05/2024", "31.02.2024", "1.2.2024.1", "Mar Vista", "5/6", "x-2024-03-05"]
+)
+def test_what_is_in_words_or_cannot_be_read_stays(kept):
+    assert dates_in_words(SIGNED.format(kept)) == SIGNED.format(kept)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ("45 euros", "€45"),
+        ("45 euros", "EUR 45.00"),
+        ("$1.5 million", "1,500,000 dollars"),
+        ("US$1.5m", "USD 1 500 000"),
+        ("12 percent", "12 %"),
+        ("2,000 staff", "2'000 staff"),
+        ("56,000 staff", "56, 000 staff"),
+        ("minus 5 km", "\u22125000 m"),
+        ("20 degrees Celsius", "20 °C"),
+        ("200 mg", "0.2 g"),
+        ("3:30 pm", "15:30"),
+        ("noon or 9 a.m.", "noon or 09:00"),
+        ("May 3, 2020", "3 May 2020"),
+    ],
+)
+def test_an_equal_value_is_written_as_the_claim_has_it(mine, theirs):
+    assert in_one_notation(f"It was {mine} then", f"It was {theirs} then")[1] == f"It was {mine} then"
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ("45 euros", "EUR 46"),
+        ("45 euros", "45 dollars"),
+        ("2 kg", "2 km"),
+        ("5 km", "500 m"),
+        ("-5 degrees", "5 degrees"),
+        ("3:30 pm", "3:30 am"),
+        ("3 May 2020", "May 3, 2021"),
+        ("1.5m tall", "1,500,000 tall"),
+        ("5 in total", "12.7 cm"),
+        ("chapter 5", "05/06"),
+    ],
+)
+def test_another_value_keeps_its_notation(mine, theirs):
+    assert in_one_notation(f"It was {mine}.", f"It was {theirs}.") == (f"It was {mine}.", f"It was {theirs}.")
+
+
+@given(st.text(alphabet="0123456789 .,:/-'€$%°TMarchapmkg\u00a0\u2212", max_size=60), st.text(max_size=40))
+def test_no_text_fails_and_a_text_is_in_its_own_notation(text, other):
+    in_one_notation(text, other)
+    words = dates_in_words(text)
+    assert in_one_notation(words, words)[1] == dates_in_words(words)
+    assert all(0 <= one.start < one.end <= len(text) for one in amounts(text))
+
+
+@pytest.mark.parametrize("written", ["2024-03-05", "Mar. 5, 2024", "05.03.2024", "March 5, 2024"])
+def test_the_verifier_reads_a_date_in_any_notation(written):
+    claim, other = SIGNED.format("5 March 2024"), SIGNED.format("6 March 2024")
+    right, wrong = load_entailment().judge([(one, SIGNED.format(written)) for one in (claim, other)])
+    assert (right.verdict, wrong.verdict) == ("supportive", "editing_required")
+
+
+def test_guards_and_edits_read_the_evidence_in_the_notation_of_the_fact():
+    fact = SIGNED.format("5 March 2024")
+    assert missing(fact, SIGNED.format("2024-03-05")) == ()
+    assert missing("It weighs 2,000 g", "It weighs 2 kg") == ()
+    assert missing(fact, SIGNED.format("2024-03-06")) == ("5",)
+    assert [r.new for r in replacements("It weighs 2,000 g", "It weighs 2 kg") if r.kind == "number"] == []
+    assert "6 March" in [change.new for change in replacements(fact, SIGNED.format("2024-03-06"))]
+
+
+def test_an_order_of_events_is_told_by_dates_in_digits():
+    passage = "The audit ended on 2024-03-05. The fee was paid on 2024-02-01."
+    assert against("The audit ended before the fee was paid.", passage) is not None
+    assert against("The fee was paid before the audit ended.", passage) is None
