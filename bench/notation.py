@@ -1,8 +1,8 @@
 """Measure whether a verifier knows a value again in another notation: python -m bench.notation --data DIR [--write].
 
-Sentences of five public sets that hold a date, an amount of money, a percentage, a large number, a measure or a time of
-day. The claim is the sentence. Its evidence is the same sentence with that value in another notation (borne out), and
-with another value in that notation (contradicted). The verifier judges both as it is, and without bringing claim and
+Sentences of five public sets that hold a date, an amount of money, a percentage, a number, a measure or a time of day.
+The claim is the sentence. Its evidence is the same sentence with that value in another notation (borne out), and with
+another value in that notation (contradicted). The verifier judges both as it is, and without bringing claim and
 evidence to one notation. The notations are written by code that shares nothing with the reader; the seed is fixed.
 """
 
@@ -83,6 +83,17 @@ def _times(found: re.Match[str], rng: random.Random) -> Written:
     return f"{hour:02}:{found['m'] or '00'}", f"{(hour + rng.choice([1, 3])) % 24:02}:{found['m'] or '00'}"
 
 
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_ONES = ("", "-one", "-two", "-three", "-four", "-five", "-six", "-seven", "-eight", "-nine")
+
+
+def _words(found: re.Match[str], rng: random.Random) -> Written:
+    value = int(found["n"])
+    other = rng.choice([number for number in range(20, 100) if number != value])
+    same, changed = (_TENS[number // 10 - 2] + _ONES[number % 10] for number in (value, other))
+    return same, changed
+
+
 _N = r"(?<![\w.,-])(?P<n>\d[\d,]*(?:\.\d+)?)"
 KINDS: dict[str, tuple[re.Pattern[str], Callable[[re.Match[str], random.Random], Written]]] = {
     "dates": (
@@ -96,6 +107,7 @@ KINDS: dict[str, tuple[re.Pattern[str], Callable[[re.Match[str], random.Random],
         _money,
     ),
     "percentages": (re.compile(rf"{_N}(?P<sign>%| percent\b| per cent\b)"), _percent),
+    "numbers in words": (re.compile(r"(?<![\w.,:$£€/-])(?P<n>[2-9]\d)(?= [a-z])"), _words),
     "large numbers": (re.compile(r"(?<![\w.,$£€-])(?P<n>\d{1,3}(?:,\d{3})+)(?![\d,.]\d|[\d%])"), _large),
     "measures": (re.compile(rf"(?<!/){_N} (?P<unit>{'|'.join(_SMALLER)})\b"), _measures),
     "times of day": (

@@ -1,10 +1,11 @@
 """One notation for two texts: "2024-03-05" and "EUR 1.5m" as a claim has them, "5 March 2024" and "1,500,000 euros".
 
 Small models compare characters, so to them the same day or amount in another notation is another one. Dates that are
-written in digits or with a shortened month become words (dateparser). An amount, measure or time of day of the evidence
-becomes that of the claim where both are equal (units by pint); where they differ, it keeps its own notation.
-No paper's method. Left out: numbers in words, years of two digits, "03/05/2024" where no date of the text tells which
-is the month, "2.000" for two thousand.
+written in digits or with a shortened month become words (dateparser). An amount, measure, rank or time of day of the
+evidence, in digits, words or Roman digits, becomes that of the claim where both are equal (units by pint); where they
+differ, it keeps its own notation.
+No paper's method. Left out: years of two digits, "03/05/2024" where no date of the text tells which is the month,
+"2.000" for two thousand, a third for 33%; abbreviated names ("WHO"), which made false claims supportive like true ones.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from engine.core.text import STOP_WORDS
+from engine.english.words import CARDINALS, ORDINALS
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
@@ -82,7 +84,7 @@ def _parser(order: str) -> Any:
 
 
 class Amount(NamedTuple):
-    """A value in its unit, at [start, end) of a text: an amount, the minutes of a day, the words of a date."""
+    """A value in its unit, at [start, end) of a text: an amount, a rank, the minutes of a day, the words of a date."""
 
     start: int
     end: int
@@ -100,11 +102,22 @@ _SIGNS = {"US$": "dollar", "$": "dollar", "€": "euro", "£": "pound", "¥": "y
 _CODES = {"USD": "dollar", "EUR": "euro", "GBP": "pound", "JPY": "yen", "CHF": "franc"}
 _NAMED = {"dollars": "dollar", "euro": "euro", "euros": "euro", "pounds": "pound", "yen": "yen", "francs": "franc"}
 _MONEY = {**_SIGNS, **_CODES, **_NAMED}
+_SHARES = {"half": 50.0, "a quarter": 25.0, "one quarter": 25.0, "three quarters": 75.0, "three-quarters": 75.0}
+_RANKS = {
+    **ORDINALS,
+    **{f"{word}th": value for word, value in CARDINALS.items() if word.endswith("teen")},
+    **{f"{word[:-1]}ieth": value for word, value in CARDINALS.items() if value >= 20},
+}
+_WORD = "|".join((*_RANKS, *CARDINALS))
+_POWERS = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_ROMAN = {"I": 1, "V": 5, "X": 10}
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "M": 1e6, "bn": 1e9}
 _AMOUNT = re.compile(
     rf"(?P<sign>(?<![A-Za-z])(?:{'|'.join(map(re.escape, (*_SIGNS, *_CODES)))}){_BLANK}?)?"
     rf"(?P<minus>\bminus{_BLANK}|(?<![^\s(])[-\u2212])?(?<![\w.,/])"
-    rf"(?P<number>(?:\d{{1,3}}(?P<mark>, ?|'|{_BLANK})\d{{3}}(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d+)?)(?!/\d)"
+    rf"(?P<number>(?P<share>\b(?i:{'|'.join(_SHARES)})\b)|(?P<roman>\b(?=[IVX]{{2}})(?:X{{1,3}}(?:IX|IV|V?I{{0,3}})|I[VX]|VI{{1,3}}|I{{2,3}})\b)"
+    rf"|(?P<words>\b(?i:(?:{_WORD})(?:[ -](?:{'|'.join(_POWERS)})(?: and(?= (?:{_WORD})\b))?|[ -](?:{_WORD}))*)\b)"
+    rf"|(?P<digits>(?:\d{{1,3}}(?P<mark>, ?|'|{_BLANK})\d{{3}}(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d+)?))(?!/\d)"
     rf"(?P<scale>{_BLANK}(?:thousand|[mbtr]+illion)\b|(?(sign)(?:k|m|M|bn)\b|(?!)))?"
     rf"(?:{_BLANK}?(?P<unit>per cent\b|degrees [CF]\w+|[%€$£¥]|°?[A-Za-zµμ]{{1,16}}(?:/[A-Za-z]{{1,9}})?(?![A-Za-z])))?"
 )
@@ -140,18 +153,52 @@ def _time(found: re.Match[str]) -> Amount | None:
 
 
 def _amount(found: re.Match[str]) -> Amount:
-    value = float(re.sub(r"[^\d.]", "", found["number"])) * _SCALES.get((found["scale"] or "").strip(), 1.0)
-    value, unit = -value if found["minus"] else value, found["unit"] or ""
+    value, unit = _value(found), found["unit"] or ""
     start = found.start("minus" if found["minus"] else "number")
     end = found.end("scale" if found["scale"] else "number")
+    if found["share"]:
+        return Amount(start, end, value, "%")
+    if found["words"] and re.split("[ -]", found["words"])[-1].lower() in _RANKS:
+        return Amount(start, end, value, "rank")
     if found["sign"]:
         return Amount(found.start(), end, value, _MONEY[re.sub(rf"{_BLANK}$", "", found["sign"])])
     if unit in _MONEY:
         return Amount(start, found.end(), value, _MONEY[unit])
+    if unit in ("st", "nd", "rd", "th"):
+        return Amount(start, found.end(), value, "rank")
     if unit.lower() in ("%", "percent", "per cent", "pct"):
         return Amount(start, found.end(), value, "%")
     measured = _in_base_units(value, unit.removeprefix("degrees "))
     return Amount(start, found.end(), *measured) if measured else Amount(start, end, value)
+
+
+def _value(found: re.Match[str]) -> float:
+    """The number as it is written, in digits, words or Roman digits, times its scale."""
+    if found["share"]:
+        return _SHARES[found["share"].lower()]
+    if found["roman"]:
+        digits = [_ROMAN[c] for c in found["roman"]]
+        return float(sum(-a if a < b else a for a, b in zip(digits, [*digits[1:], 0], strict=True)))
+    value = _spelled(found["words"]) if found["words"] else float(re.sub(r"[^\d.]", "", found["digits"]))
+    value *= _SCALES.get((found["scale"] or "").strip(), 1.0)
+    return -value if found["minus"] else value
+
+
+def _spelled(words: str) -> float:
+    """The value of a number in words.
+
+    >>> _spelled("Two thousand one hundred and twenty-first")
+    2121.0
+    """
+    total = part = 0.0
+    for word in re.findall("[a-z]+", words.lower().replace(" and ", " ")):
+        if word == "hundred":
+            part *= 100
+        elif word in _POWERS:
+            total, part = total + part * _POWERS[word], 0.0
+        else:
+            part += CARDINALS.get(word) or _RANKS.get(word, 0.0)
+    return total + part
 
 
 @lru_cache(maxsize=4096)

@@ -1,9 +1,14 @@
-"""The words of `words.toml`: opposites and rewordings, for edits and training pairs; limits; kinds of role, thing."""
+"""The words of `words.toml`: opposites and rewordings, for edits and training pairs; limits; kinds of role, thing.
+
+And the words of numbers.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+
+from engine.core.text import TO_TWELVE
 
 _READ = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 PAIRS: dict[str, str] = _READ["pairs"]
@@ -25,5 +30,14 @@ def table(text: str, separator: str | None) -> dict[str, list[str]]:
             result.setdefault(member, []).extend(other for other in members if other != member)
     return result
 
+
+_TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_ORDINALS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+CARDINALS = {word: float(i) for i, word in enumerate(f"{TO_TWELVE} {_TEENS}".split())} | {
+    word: 10.0 * i for i, word in enumerate(_TENS.split(), start=2)
+}
+ORDINALS = {word: float(i) for i, word in enumerate(_ORDINALS.split())}
+NUMBER_WORDS = CARDINALS | ORDINALS
 
 ANTONYMS = table(PAIRS["opposites"], None)

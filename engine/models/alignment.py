@@ -19,7 +19,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.text import TO_TWELVE, unligated
+from engine.core.text import unligated
+from engine.english.words import NUMBER_WORDS
 
 KINDS = 8
 OTHER, SHARED, RUN, NAME, EQUAL, SMALLER, LARGER, ALONE = range(KINDS)
@@ -27,14 +28,6 @@ OTHER, SHARED, RUN, NAME, EQUAL, SMALLER, LARGER, ALONE = range(KINDS)
 _WORD = re.compile(r"n't\b|\d[\d,]*(?:\.\d+)?|[^\W\d_]+")
 _SUFFIXES = ("ations", "ation", "ments", "ment", "ings", "ions", "ing", "ion", "edly", "ers", "ors", "ies", "ed", "er")
 _ENDINGS = (*_SUFFIXES, "or", "es", "ly", "s", "e", "y")
-_TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-_ORDINALS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-NUMBER_WORDS = {
-    **{word: float(i) for i, word in enumerate(f"{TO_TWELVE} {_TEENS}".split())},
-    **{word: float(i) for i, word in enumerate(_ORDINALS.split())},
-    **{word: 10.0 * i for i, word in enumerate(_TENS.split(), start=2)},
-}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9}
 _CLEAN = (("-LRB-", "("), ("-RRB-", ")"), ("-LSB-", "["), ("-RSB-", "]"), ("``", '"'), ("''", '"'), ("�", " "))
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from engine.core.text import STOP_WORDS
 from engine.english.notation import MONTHS
-from engine.models.alignment import NUMBER_WORDS
+from engine.english.words import NUMBER_WORDS
 
 NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
 _DATES = {*MONTHS, "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}

@@ -16,7 +16,8 @@ from typing import Literal
 
 from engine.core.text import STOP_WORDS
 from engine.english.notation import MONTHS
-from engine.models.alignment import NUMBER_WORDS, stem
+from engine.english.words import NUMBER_WORDS
+from engine.models.alignment import stem
 
 Comparison = Literal["", "<", ">", "<=", ">=", "~"]
 

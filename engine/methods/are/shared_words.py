@@ -13,8 +13,9 @@ from functools import lru_cache
 
 from engine.core.text import STOP_WORDS, content_words
 from engine.english.notation import in_one_notation
+from engine.english.words import NUMBER_WORDS
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
-from engine.models.alignment import NUMBER_WORDS, stem
+from engine.models.alignment import stem
 
 WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
