@@ -48,6 +48,7 @@ bench-retrieval:
 bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA) --write
 	$(BIN)/python -m bench.notation --data $(DATA) --write
+	$(BIN)/python -m bench.tables --write
 bench-attribution:
 	$(BIN)/python -m bench.attribution --write
 	$(BIN)/python -m bench.recolour --write

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from engine.core.text import BETWEEN_CELLS, covered, sentences, stems, titled, word_weights
 from engine.core.values import Passage, Value
 from engine.models.protocols import Embedder
+from engine.models.tables import tables, with_columns
 
 WEIGHTS = {
     "cosine": 1.0,  # question to the sentence with its document's title in front; a row with its columns' names
@@ -154,31 +155,22 @@ def answer_cue(question: str, sentence: str) -> float:
 
 
 def _split(number: int, passage: Passage) -> list[_Sentence]:
-    found, head, asked = [], "", ""
+    heads = {row: table.head for table in tables(passage.text) for row in table.rows}
+    found, asked = [], ""
     for start, end in sentences(passage.text):
-        text = passage.text[start:end]
+        text, head = passage.text[start:end], heads.get((start, end))
         named = with_columns(text, head) if head else f"{asked} {text}".strip()
         # A question heads the reply to it, as in an interview: it repeats what was asked and answers nothing.
         asks = text.endswith("?") and not LIST_ITEM.match(text)
         heading = asks or (is_line(text) and not LIST_ITEM.match(text) and BETWEEN_CELLS not in text)
         found.append(_Sentence(number, start, end, text, frozenset(stems(named)), heading, named))
-        head, asked = (head or text) if BETWEEN_CELLS in text else "", text if asks else ""
+        asked = text if asks else ""
     return found
 
 
 def is_line(text: str) -> bool:
     """Whether `text` is a line rather than a sentence: a list item, a row of a table, or without an end mark."""
     return bool(LIST_ITEM.match(text)) or BETWEEN_CELLS in text or not _ENDED.search(text)
-
-
-def with_columns(row: str, head: str) -> str:
-    """A row of a table with the name of its column before each cell; `head` is the table's first row.
-
-    >>> with_columns("Iron | 1538", "Metal | Melts at")
-    'Metal: Iron, Melts at: 1538'
-    """
-    names, cells = (line.split(BETWEEN_CELLS) for line in (head, row))
-    return ", ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=False)) or row
 
 
 def _contexts(found: Sequence[_Sentence], passages: Sequence[Passage]) -> list[set[str]]:

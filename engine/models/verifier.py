@@ -30,17 +30,8 @@ from engine.models.alignment import clean
 from engine.models.choices import fast_bfloat16
 from engine.models.memory import SAFE, loading
 from engine.models.protocols import Entailment, Floats, Judged
-from engine.models.verdicts import (
-    CLASSES,
-    EVEN,
-    WINDOW_WORDS,
-    Precision,
-    Thresholds,
-    combine,
-    softmax,
-    verdict_note,
-    windows,
-)
+from engine.models.tables import readings
+from engine.models.verdicts import CLASSES, EVEN, WINDOW_WORDS, Precision, Thresholds, combine, softmax, verdict_note
 
 # Any classifier of one window as a verifier of evidence of any length.
 
@@ -76,12 +67,11 @@ class WindowedVerifier:
 
     def by_window(self, pairs: Pairs, watch: Watch = Watch()) -> list[tuple[Floats, list[tuple[int, int]]]]:
         """For each pair, the class probabilities of its windows, shape (windows, 3), and their spans."""
-        spans = [windows(evidence, self.words) for _, evidence in pairs]
-        flat = [in_one_notation(c, e[a:b]) for (c, e), found in zip(pairs, spans, strict=True) for a, b in found]
+        read = [readings(claim, evidence, self.words) for claim, evidence in pairs]
+        flat = [in_one_notation(c, text) for (c, _), found in zip(pairs, read, strict=True) for _, text in found]
         probabilities = self._in_batches(self.classify, flat, watch)
-        ends = np.cumsum([len(found) for found in spans])
-        parts = np.split(probabilities, ends[:-1]) if pairs else []
-        return list(zip(parts, spans, strict=True))
+        parts = np.split(probabilities, np.cumsum(list(map(len, read)))[:-1]) if pairs else []
+        return [(rows, [span for span, _ in found]) for rows, found in zip(parts, read, strict=True)]
 
     def order(self, pair: tuple[str, str]) -> Any:
         """The key by which pairs are sorted into batches: longest first, so that little padding is computed."""

@@ -1,0 +1,119 @@
+"""Tables in a passage: which lines are one, and which of its rows a verifier reads for a claim."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from engine.core.values import Passage
+from engine.methods.are.are import check_answer
+from engine.methods.are.evidence import Sources
+from engine.methods.are.tools import Task, Tools
+from engine.models.embedder import load_embedder
+from engine.models.tables import named_rows, readings, tables, without_other_rows
+from engine.models.verdicts import windows
+from engine.models.verifier import load_entailment
+
+FEES = (
+    "The fees were changed on 2024-03-05.\n\nFees of the library\n\n"
+    "Group | Fee | Loans\nStudents | 45 euros | 10\nAdults | 90 euros | 5\nSeniors | 60 euros | 8\n\nAsk at the desk.\n"
+)
+
+
+def rows_of(claim: str, text: str) -> list[str]:
+    return [text[a:b] for table in tables(text) for a, b in named_rows(claim, text, table)]
+
+
+def test_a_table_has_its_rows_names_and_caption():
+    (table,) = tables(FEES)
+    assert [FEES[a:b] for a, b in table.rows][::2] == ["Students | 45 euros | 10", "Seniors | 60 euros | 8"]
+    assert (table.head, table.caption) == ("Group | Fee | Loans", "Fees of the library")
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        ("Metal | Melts at\nIron | 1538\nTin | 232", "Metal | Melts at"),
+        ("Owner | Ann Berg\nChair | Bo Lind", ""),
+        ("Fee | 45 euros\nDeposit | 20 euros", ""),
+        ("Land | 2019 | 2020\nPeru | 3 | 4", "Land | 2019 | 2020"),
+    ],
+)
+def test_the_first_line_names_the_columns_of_three_or_where_it_alone_has_no_number(text, head):
+    assert tables(text)[0].head == head
+
+
+@pytest.mark.parametrize("text", ["", "One | line", "a | b\n\nno table\n\nc | d", "a | b\nc | d | e"])
+def test_a_single_line_or_lines_of_different_length_are_not_a_table(text):
+    assert tables(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "keys"),
+    [
+        ("Adults pay 60 euros.", ["Adults"]),
+        ("Adults pay more than students.", ["Students", "Adults"]),
+        ("The highest fee is 90 euros.", ["Students", "Adults", "Seniors"]),
+        ("Nobody pays.", ["Students", "Adults", "Seniors"]),
+    ],
+)
+def test_a_claim_is_about_the_rows_whose_first_cell_it_names_else_about_all_that_share_its_words(claim, keys):
+    assert [row.split(" | ")[0] for row in rows_of(claim, FEES)] == keys
+
+
+def test_a_year_names_its_row_and_any_other_number_none():
+    text = "Year | Sales | Staff\n2019 | 5 | 7\n2020 | 7 | 5"
+    assert rows_of("In 2020 sales were 5.", text) == ["2020 | 7 | 5"]
+    assert len(rows_of("Sales were 7.", "No. | Item | Price\n7 | Salt | 3\n8 | Sugar | 7")) == 2
+
+
+def test_a_date_in_another_notation_names_its_row():
+    text = "Day | Guests | Staff\n2024-03-05 | 12 | 3\n2024-03-06 | 14 | 3"
+    assert rows_of("On 6 March 2024 there were 12 guests.", text) == ["2024-03-06 | 14 | 3"]
+
+
+def test_the_reading_of_a_table_is_the_named_row_with_the_names_of_the_columns():
+    before, (span, row), after = readings("Adults pay 60 euros.", FEES)
+    assert FEES[slice(*span)] == "Adults | 90 euros | 5"
+    assert row == "Fees of the library. Group: Adults, Fee: 90 euros, Loans: 5"
+    assert before[1].startswith("The fees were changed")
+    assert after[1].strip() == "Ask at the desk."
+
+
+def test_a_table_of_many_rows_is_read_in_parts():
+    text = "A | B | C\n" + "\n".join(f"row {i} | some words | more words" for i in range(40))
+    parts = readings("Nothing of this.", text, words=50)
+    assert len(parts) > 5
+    assert "".join(told for _, told in parts).count("some words") == 40
+
+
+@given(st.text(alphabet="ab |\n9.", max_size=120), st.text(alphabet="ab 9", max_size=20))
+def test_every_reading_is_a_part_of_the_text_and_a_text_without_a_table_is_read_as_before(text, claim):
+    found = readings(claim, text)
+    assert found
+    assert all(0 <= a <= b <= len(text) for (a, b), _ in found)
+    if not tables(text) and text.strip():
+        assert found == [(span, text[slice(*span)]) for span in windows(text)]
+        assert without_other_rows(claim, text) == text
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("Students pay 45 euros.", "supportive"),
+        ("Students pay 90 euros.", "editing_required"),
+        ("Adults have 5 loans.", "supportive"),
+        ("Adults have 10 loans.", "editing_required"),
+        ("The fees were changed on 5 March 2024.", "supportive"),
+    ],
+)
+def test_the_verifier_binds_a_value_to_its_row(claim, verdict):
+    (judged,) = load_entailment().judge([(claim, FEES)])
+    assert judged.verdict == verdict
+
+
+def test_a_value_of_another_row_is_mended_by_its_own():
+    passage = Passage(id="1", document="1", title="Library", ordinal=0, start=0, end=len(FEES), text=FEES)
+    sources = Sources(embedder=load_embedder(), case=(passage,))
+    record = check_answer(Task("What are the fees?", "Adults pay 60 euros [1].", sources, Tools(load_entailment())))
+    assert [(edit.old, edit.new) for edit in record.edits] == [("60", "90")]
