@@ -55,6 +55,8 @@ def tables(text: str) -> tuple[TextTable, ...]:
 
 
 def _is_headed(rows: Sequence[Sequence[str]]) -> bool:
+    if all(": " in cell for cell in rows[0]):  # each row has the names itself
+        return False
     numbered = [any(c.isdigit() for cell in row for c in cell) for row in rows]
     return len(rows[0]) > 2 or (not numbered[0] and all(numbered[1:]))
 

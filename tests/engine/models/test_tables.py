@@ -37,6 +37,7 @@ def test_a_table_has_its_rows_names_and_caption():
         ("Owner | Ann Berg\nChair | Bo Lind", ""),
         ("Fee | 45 euros\nDeposit | 20 euros", ""),
         ("Land | 2019 | 2020\nPeru | 3 | 4", "Land | 2019 | 2020"),
+        ("Who: Ann | Age: 5 | Town: Cork\nWho: Bo | Age: 7 | Town: Riga", ""),
     ],
 )
 def test_the_first_line_names_the_columns_of_three_or_where_it_alone_has_no_number(text, head):
