@@ -5,8 +5,8 @@ written in digits or with a shortened month become words (dateparser). An amount
 evidence, in digits, words or Roman digits, becomes that of the claim where both are equal (units by pint); where they
 differ, it keeps its own notation.
 No paper's method. Left out: years of two digits, "03/05/2024" where no date of the text tells which is the month,
-"2.000" for two thousand, a third for 33%. Tried, and as good for false claims as for true ones: abbreviated names ("WHO"),
-decades for years, numbers that fit a comparison ("over a million" for 1.2 million).
+"2.000" for two thousand, a third for 33%. Tried, and as good for false claims as for true ones: abbreviated names
+("WHO"), decades for years, numbers that fit a comparison ("over a million" for 1.2 million).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A name is a run of capitalised words, without months, days of the week and words that only open a sentence. Kinds are no
 paper's method: a small verifier calls "a shop in Ada Berg" as supportive as "a shop in Cork". The parser's entities in
-their place changed more correct facts (docs/methods/facts.md). Left out: all that needs
-knowledge of the world; a name that nothing speaks of is of no kind, and may stand for any other.
+their place changed more correct facts (docs/methods/facts.md). Left out: all that needs knowledge of the world; a name
+that nothing speaks of is of no kind, and may stand for any other.
 """
 
 from __future__ import annotations
