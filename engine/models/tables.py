@@ -36,7 +36,8 @@ class TextTable(NamedTuple):
 def tables(text: str) -> tuple[TextTable, ...]:
     """Two or more lines in sequence with the same number of cells.
 
-    The first line names the columns where there are three, or where it alone has no number.
+    The first line names the columns where there are three and its cells differ from those below, or where it alone has
+    no number. It does not where a passage starts in the middle of a table.
 
     >>> [(len(table.rows), table.head) for table in tables("Prices:\\nWho | Fee\\nStudents | 45\\nAdults | 90\\n")]
     [(2, 'Who | Fee')]
@@ -57,8 +58,12 @@ def tables(text: str) -> tuple[TextTable, ...]:
 def _is_headed(rows: Sequence[Sequence[str]]) -> bool:
     if all(": " in cell for cell in rows[0]):  # each row has the names itself
         return False
-    numbered = [any(c.isdigit() for cell in row for c in cell) for row in rows]
-    return len(rows[0]) > 2 or (not numbered[0] and all(numbered[1:]))
+    columns = list(zip(*rows, strict=True))
+    numbered = [all(map(_is_number, cells)) for _, *cells in columns]
+    if len(rows[0]) == 2:
+        return not any(map(_is_number, rows[0])) and numbered[1]
+    same = (_is_number(head) and not _YEAR.fullmatch(head.strip()) for head, *_ in columns)
+    return not any(a and b for a, b in zip(same, numbered, strict=True))
 
 
 def with_columns(row: str, head: str) -> str:

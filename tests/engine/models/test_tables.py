@@ -37,6 +37,9 @@ def test_a_table_has_its_rows_names_and_caption():
         ("Owner | Ann Berg\nChair | Bo Lind", ""),
         ("Fee | 45 euros\nDeposit | 20 euros", ""),
         ("Land | 2019 | 2020\nPeru | 3 | 4", "Land | 2019 | 2020"),
+        ("Tin | 232 | white\nIron | 1538 | grey", ""),
+        ("Room | 12 | 14\nSeats | 30 | 45", ""),
+        ("Name | Town | Rank\nAnn | Cork | clerk", "Name | Town | Rank"),
         ("Who: Ann | Age: 5 | Town: Cork\nWho: Bo | Age: 7 | Town: Riga", ""),
     ],
 )
