@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from components import state
-from components.html import visible
+from components.html import rows_apart, visible
 from components.sentences import KINDS
 from components.style import component, listen
 from engine.analyses.case_verdict import FactVerdict, own_stand
@@ -191,7 +191,7 @@ def _seen(
 
 def _pieces(text: str, marks: Sequence[tuple[int, int]], window: tuple[int, int]) -> list[dict[str, Any]]:
     """The passage cut where a shared word or the deciding window starts or ends."""
-    whole = window == (0, len(text))
+    text, whole = rows_apart(text), window == (0, len(text))
     cuts = sorted({0, len(text), *(() if whole else window), *(place for span in marks for place in span)})
     return [
         {

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 import streamlit as st
 
 from engine.cases.markup import escape, quoted, tag, visible
+from engine.core.text import BETWEEN_CELLS
 
 __all__ = [
     "banner",
@@ -19,6 +21,7 @@ __all__ = [
     "escape",
     "note",
     "plain",
+    "rows_apart",
     "show",
     "table",
     "tag",
@@ -53,6 +56,17 @@ def chart_text(text: str) -> str:
     '&lt;a href="http://a.b"&gt;1 &amp; 2&lt;/a&gt;'
     """
     return html.escape(visible(text), quote=False)
+
+
+def rows_apart(text: str) -> str:
+    """Line breaks as blanks, except next to a row of a table; as many characters as before.
+
+    >>> rows_apart("Fees are\\ndue.\\nWho | Fee\\nAdults | 90").split("\\n")
+    ['Fees are due.', 'Who | Fee', 'Adults | 90']
+    """
+    lines = text.split("\n")
+    breaks = ["\n" if BETWEEN_CELLS in f"{one}{other}" else " " for one, other in pairwise(lines)]
+    return "".join(f"{line}{end}" for line, end in zip_longest(lines, breaks, fillvalue=""))
 
 
 def text_before(text: str, most: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from components import state
 from components.evidence import answer_pieces, answer_title
-from components.html import text_after, text_before, visible
+from components.html import rows_apart, text_after, text_before, visible
 from components.style import component, listen
 from engine.analyses.case_verdict import (
     OWN_VERDICTS,
@@ -192,10 +192,11 @@ def _change(edit: FactEdit) -> str:
 
 def _quote(quote: QuotedEvidence) -> dict[str, Any]:
     """The quoted sentence with some of what is around it, and where it is from."""
-    before, after = quote.text[: quote.start], quote.text[quote.end :]
+    text = rows_apart(quote.text)
+    before, after = text[: quote.start], text[quote.end :]
     return {
         "before": visible(text_before(before, AROUND)),
-        "words": visible(quote.words),
+        "words": visible(text[quote.start : quote.end]),
         "after": visible(text_after(after, AROUND)),
         "source": visible(_place(quote)),
         "number": quote.number,

@@ -15,7 +15,7 @@ const passage = (seen, pick, open) => {
     head.onclick = () => pick(seen.number);
     box.append(head);
   } else box.append(make("div", "note", seen.head));
-  const text = make("div");
+  const text = make("div", "text");
   for (const piece of seen.pieces) {
     const inner = make(piece.mark ? "mark" : "span", piece.window ? "window" : "", piece.text);
     text.append(inner);
