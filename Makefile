@@ -49,6 +49,7 @@ bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA) --write
 	$(BIN)/python -m bench.notation --data $(DATA) --write
 	$(BIN)/python -m bench.tables --write
+	$(BIN)/python -m bench.mixed_up --data $(DATA) --write
 bench-attribution:
 	$(BIN)/python -m bench.attribution --write
 	$(BIN)/python -m bench.recolour --write

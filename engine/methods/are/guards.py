@@ -10,6 +10,8 @@ supportive verdict under 0.9 is unsure, and remains supportive, if the fact name
 passage has no word near in meaning to it.
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
+named elsewhere (with names_and_numbers): a supportive verdict is unsure where the passage has a name of the fact in
+sentences on something else only, and its sentence on the rest of the fact alone contradicts the fact.
 word_for_word: a passage that says the fact in its own words bears it out, whatever the verifier says: the answer's
 whole sentence is one of the passage's, or the fact's words are in one in the same order (english/stated.py). Words
 decide then; the ruling says so and has no probabilities.
@@ -34,15 +36,19 @@ from engine.english.words import WHAT, WHO
 from engine.methods.are.anchor import SPEAKS, Anchor
 from engine.methods.are.edit import CANDIDATES, Replacement, apply, replacements
 from engine.methods.are.event_order import against
+from engine.methods.are.names import names
 from engine.methods.are.shared_words import WORD, is_content, missing
 from engine.methods.are.values import Evidence, Ruling
 from engine.models.alignment import stem
 from engine.models.protocols import Embedder, Entailment
+from engine.models.subject import goes_with, on_subject, plain_stems
 
 COPIED = "word for word in the source"
 ALL = 0.99  # share of the fact's words from which all are held: a parse is dear
 SAME = 0.5  # share from which a sentence's number or name may be what the fact should have
 PREFERS = 0.2  # p(supportive) that it adds, from which the passage contradicts the fact; bench/guards.py
+
+REST = 0.6  # share of the fact's other words from which a sentence is on what the fact says of a name
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
 WELL = 0.9  # p(supportive) from which roles are not compared
@@ -72,6 +78,8 @@ def with_guards(
     found = [
         guarded(ruling, pair, settings, other) for ruling, pair, other in zip(rulings, pairs, instead, strict=True)
     ]
+    if settings.names_and_numbers:
+        found = named_elsewhere(found, pairs, verifier)
     found = doubted(found, pairs, embedder, settings)
     return list(map(word_for_word, found, pairs)) if settings.word_for_word else found
 
@@ -147,6 +155,31 @@ def speaks(fact: str, evidence: str, anchor: Anchor, settings: Verification) -> 
     if not settings.anchored or anchor.share >= SPEAKS:
         return True
     return settings.event_order and against(fact, evidence[anchor.start : anchor.end]) is not None
+
+
+def named_elsewhere(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[Ruling]:
+    """The rulings, unsure where a name is only in sentences on something else and the fact's own one contradicts it."""
+    found, asked = list(rulings), []
+    for place, (ruling, pair) in enumerate(zip(rulings, pairs, strict=True)):
+        if ruling.verdict == "supportive" and not ruling.unsure:
+            asked += [(place, name, sentence) for name, sentence in _elsewhere(pair.fact, pair.evidence.text)]
+    judged = verifier.judge([(pairs[place].fact, sentence) for place, _, sentence in asked]) if asked else []
+    for (place, name, _), one in zip(asked, judged, strict=True):
+        if one.verdict == "editing_required" and not found[place].unsure:
+            found[place] = _lowered(found[place], f"the sentence on this does not name {name}")
+    return found
+
+
+def _elsewhere(fact: str, evidence: str) -> list[tuple[str, str]]:
+    """Names of the fact that the evidence has in other sentences than that on the rest of the fact, with this one."""
+    found = []
+    for start, end, name in names(fact):
+        subject = on_subject(plain_stems(f"{fact[:start]} {fact[end:]}"), evidence, REST)
+        last = name.split()[-1]
+        places = [span for span in sentences(evidence) if last in evidence[slice(*span)]]
+        if subject and places and not any(goes_with(span, subject, evidence) for span in places):
+            found.append((name, evidence[slice(*subject[0])]))
+    return found
 
 
 def _contradicted(ruling: Ruling, why: str, lacking: tuple[str, ...]) -> Ruling:

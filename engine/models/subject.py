@@ -1,0 +1,70 @@
+"""The sentences of a text that a claim is about, and claims whose number is only in other sentences.
+
+A small model does not bind a number to its subject: "Adults pay 60 euros" is borne out for it by "Adults pay 90 euros.
+Seniors pay 60 euros." Of the sentence on adults alone it is not. So a verifier reads that one alone. No paper's method.
+Left out: numbers of other parts of one sentence. For names see methods/are/guards.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from engine.core.text import Span, sentences, stems
+from engine.english.notation import amounts
+from engine.english.pronouns import opens_with_pronoun
+
+
+def on_subject(words: Collection[str], text: str, share: float) -> list[Span]:
+    """Spans of the sentences that hold most of these stems; none where they hold less than `share` of them."""
+    spans = sentences(text) if words else ()
+    held = [len(plain_stems(text[slice(*span)]).intersection(words)) for span in spans]
+    most = max(held, default=0)
+    return [span for span, count in zip(spans, held, strict=True) if count == most >= share * len(words)]
+
+
+def goes_with(one: Span, subject: Collection[Span], text: str) -> bool:
+    """Whether a sentence is one of these, or next to one where a pronoun opens the later of the two."""
+    spans = sentences(text)
+    place = spans.index(one)
+    after = place + 1 < len(spans) and spans[place + 1] in subject and _continues(text, spans[place + 1])
+    before = place > 0 and spans[place - 1] in subject and _continues(text, one)
+    return one in subject or before or after
+
+
+def subject_sentences(claim: str, text: str) -> list[Span]:
+    """Spans of the sentences on the claim's subject; empty where they have its numbers, or the text lacks those.
+
+    They share most words with the claim, half of them at least, and have another number of the same unit.
+
+    >>> text = "Adults pay 90 euros. Seniors pay 60 euros."
+    >>> [text[a:b] for a, b in subject_sentences("Adults pay 60 euros.", text)]
+    ['Adults pay 90 euros.']
+    >>> subject_sentences("Adults pay 90 euros.", text), subject_sentences("Adults pay 30 euros.", text)
+    ([], [])
+    """
+    mine = _values(claim)
+    subject = on_subject(plain_stems(claim), text, 0.5) if mine else []
+    theirs = {value for span in subject for value in _values(text[slice(*span)])}
+    for value in mine - theirs:
+        places = [span for span in sentences(text) if value in _values(text[slice(*span)])]
+        rival = any(unit == value[1] for _, unit in theirs - mine)
+        if places and rival and not any(goes_with(span, subject, text) for span in places):
+            return subject
+    return []
+
+
+def _continues(text: str, span: Span) -> bool:
+    return opens_with_pronoun(text[slice(*span)])
+
+
+@lru_cache(maxsize=8192)  # every claim of an answer is compared with the same sentences
+def plain_stems(text: str) -> frozenset[str]:
+    """Stems of the words that are not numbers."""
+    return frozenset(word for word in stems(text) if not any(c.isdigit() for c in word))
+
+
+@lru_cache(maxsize=8192)
+def _values(text: str) -> frozenset[tuple[float | str, str]]:
+    """The values of the text, with their units; a plain "one" may be a pronoun."""
+    return frozenset(one.key for one in amounts(text)) - {(1.0, "")}
