@@ -109,7 +109,11 @@ KINDS: dict[str, tuple[re.Pattern[str], Callable[[re.Match[str], random.Random],
     "percentages": (re.compile(rf"{_N}(?P<sign>%| percent\b| per cent\b)"), _percent),
     "numbers in words": (re.compile(r"(?<![\w.,:$£€/-])(?P<n>[2-9]\d)(?= [a-z])"), _words),
     "large numbers": (re.compile(r"(?<![\w.,$£€-])(?P<n>\d{1,3}(?:,\d{3})+)(?![\d,.]\d|[\d%])"), _large),
-    "measures": (re.compile(rf"(?<!/){_N} (?P<unit>{'|'.join(_SMALLER)})\b"), _measures),
+    # not the end of a range, whose start has no unit of its own: "200 to 270 cm" is not 200 to 2700 mm
+    "measures": (
+        re.compile(rf"(?<![/:])(?<!\d\N{{EN DASH}})(?<!\b(?:to|or) )(?<!and ){_N} (?P<unit>{'|'.join(_SMALLER)})\b"),
+        _measures,
+    ),
     "times of day": (
         re.compile(r"\b(?P<h>1[0-2]|[1-9])(?::(?P<m>[0-5]\d))? ?(?P<half>[ap]\.?m\b\.?)", re.IGNORECASE),
         _times,

@@ -4,9 +4,10 @@ Small models compare characters, so to them the same day or amount in another no
 written in digits or with a shortened month become words (dateparser). An amount, measure, rank or time of day of the
 evidence, in digits, words or Roman digits, becomes that of the claim where both are equal (units by pint); where they
 differ, it keeps its own notation.
-No paper's method. Left out: years of two digits, "03/05/2024" where no date of the text tells which is the month,
-"2.000" for two thousand, a third for 33%. Tried, and as good for false claims as for true ones: abbreviated names
-("WHO"), decades for years, numbers that fit a comparison ("over a million" for 1.2 million).
+No paper's method. Left out: years of two digits, "03/05/2024" where no date of the texts tells which is the month,
+"2.000" for two thousand, a third for 33%, the end of a range whose start has its unit too ("3-5 km"). Tried, and as
+good for false claims as for true ones: abbreviated names ("WHO"), decades for years, numbers that fit a comparison
+("over a million" for 1.2 million).
 """
 
 from __future__ import annotations
@@ -26,29 +27,35 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
+_BLANK = "[ \u00a0\u2009\u202f]"
 _NAME = rf"(?:{'|'.join(MONTHS)}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])"
 _MONTH = r"(?:1[0-2]|0?[1-9])"
 _YEAR = r"(?:1\d|20)\d\d"
 _ENDING = r"(?:(?:st|nd|rd|th)\b)?"
+_TO = rf"(?:{_BLANK}?[-\u2013\u00b1\u00d7]{_BLANK}?|{_BLANK}(?:to|and|or|by|x){_BLANK})"  # "3 to 5 km", "3-5 km"
 _DATE = re.compile(
-    rf"(?<![\w./-])(?:{_YEAR}([-/]){_MONTH}\1{_DAY}|{_DAY}([./])\s?{_DAY}\2\s?{_YEAR}|{_MONTH}/{_YEAR}"
-    rf"|(?:{_DAY}{_ENDING}\s(?:of\s)?)?{_NAME}(?:\s{_DAY}{_ENDING}(?:\s?,?\s{_YEAR})?|\s?,?\s{_YEAR})?)"
-    rf"(?:T(?=\d)|(?![\w/-]|\.\d))"
+    rf"(?<![\w./-])(?<!\d:)(?:{_YEAR}([-/]){_MONTH}\1{_DAY}|{_DAY}([./]){_BLANK}?{_DAY}\2{_BLANK}?{_YEAR}"
+    rf"|(?=\d\d/){_MONTH}/{_YEAR}"
+    rf"|(?:{_DAY}{_ENDING}{_BLANK}(?:of{_BLANK})?)?{_NAME}"
+    rf"(?:{_BLANK}{_DAY}{_ENDING}(?!{_TO}\d)(?:{_BLANK}?,?{_BLANK}{_YEAR})?|{_BLANK}?,?{_BLANK}{_YEAR})?)"
+    rf"(?:T(?=\d)|(?![\w/%-]|[.,:]\d))"
 )
 _SLASHED = re.compile(rf"(?<![\w/])({_DAY})/({_DAY})/{_YEAR}\b")
 
 
 @lru_cache(maxsize=4096)  # every claim of an answer is held against the same passages
-def dates_in_words(text: str) -> str:
+def dates_in_words(text: str, order: str = "") -> str:
     """The text with its dates in words, day first; those that are in words stay.
+
+    `order` ("DMY" or "MDY") is that of dates like 03/05/2024 where no date of the text tells it.
 
     >>> dates_in_words("From 2024-03-05 to Sept. 3, 2025; on 03/05/2024 (13/05/2024 at the latest)")
     'From 5 March 2024 to 3 September 2025; on 3 May 2024 (13 May 2024 at the latest)'
     >>> dates_in_words("on 03/05/2024, in Mar. 2024, Mar Vista, on May 3")
     'on 03/05/2024, in March 2024, Mar Vista, on May 3'
     """
-    order = _order(text)
+    order = _order(text) or order
     return _DATE.sub(lambda found: _unless_in_words(found.group(), order), text)
 
 
@@ -88,20 +95,29 @@ def _parser(order: str) -> Any:
 
 
 class Amount(NamedTuple):
-    """A value in its unit, at [start, end) of a text: an amount, a rank, the minutes of a day, the words of a date."""
+    """A value in its unit, at [start, end) of a text: an amount, a rank, the minutes of a day, the words of a date.
+
+    The unit of Roman digits is the word before them, which other numbers have in `after`: "World War II", not "Henry
+    VIII" for every 8.
+    """
 
     start: int
     end: int
     value: float | str
     unit: str = ""
+    after: str = ""
 
     @property
-    def key(self) -> tuple[float | str, str]:
-        """The same for equal values: nine digits of a number, since a change of units rounds it."""
-        return self.value if isinstance(self.value, str) else float(f"{self.value:.9g}"), self.unit
+    def keys(self) -> list[tuple[float | str, str]]:
+        """Equal values share one: twelve digits of a number, since a change of units rounds it."""
+        value = self.value if isinstance(self.value, str) else float(_rounded(self.value))
+        return [(value, unit) for unit in dict.fromkeys((self.unit, self.after or self.unit))]
 
 
-_BLANK = "[ \u00a0\u2009\u202f]"
+def _rounded(value: float) -> str:
+    return f"{value:.12g}"
+
+
 _SIGNS = {"US$": "dollar", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
 _CODES = {"USD": "dollar", "EUR": "euro", "GBP": "pound", "JPY": "yen", "CHF": "franc"}
 _NAMED = {"dollars": "dollar", "euro": "euro", "euros": "euro", "pounds": "pound", "yen": "yen", "francs": "franc"}
@@ -112,21 +128,32 @@ _RANKS = {
     **{f"{word}th": value for word, value in CARDINALS.items() if word.endswith("teen")},
     **{f"{word[:-1]}ieth": value for word, value in CARDINALS.items() if value >= 20},
 }
-_WORD = "|".join((*_RANKS, *CARDINALS))
 _POWERS = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_TENS, _SMALL, _ONES = (
+    "|".join(word for word, value in CARDINALS.items() if low <= value < high)
+    for low, high in ((20, 100), (0, 20), (1, 10))
+)
+_CARDINAL = rf"(?:(?:{_TENS})(?:[ -](?:{_ONES}))?|{_SMALL})\b"
+_RANK = rf"(?:(?:{_TENS})[ -])?(?:{'|'.join(_RANKS)})\b"
+_LARGE = rf"{_CARDINAL}(?:[ -](?:{'|'.join(_POWERS)})\b)+"
+_WORDS = rf"{_LARGE}(?:(?:[ -]| and ){_LARGE})*(?:(?:[ -]| and )(?:{_RANK}|{_CARDINAL}))?|{_RANK}|{_CARDINAL}"
+_LONGEST = 24  # characters of a number in words and what joins the next one to it
+_AFTER_ONE = re.compile(rf"(?:\d|\b{_CARDINAL}){_TO}$", re.IGNORECASE)
 _ROMAN = {"I": 1, "V": 5, "X": 10}
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "M": 1e6, "bn": 1e9}
 _AMOUNT = re.compile(
     rf"(?P<sign>(?<![A-Za-z])(?:{'|'.join(map(re.escape, (*_SIGNS, *_CODES)))}){_BLANK}?)?"
     rf"(?P<minus>\bminus{_BLANK}|(?<![^\s(])[-\u2212])?(?<![\w.,/])"
-    rf"(?P<number>(?P<share>\b(?i:{'|'.join(_SHARES)})\b)|(?P<roman>\b(?=[IVX]{{2}})(?:X{{1,3}}(?:IX|IV|V?I{{0,3}})|I[VX]|VI{{1,3}}|I{{2,3}})\b)"
-    rf"|(?P<words>\b(?i:(?:{_WORD})(?:[ -](?:{'|'.join(_POWERS)})(?: and(?= (?:{_WORD})\b))?|[ -](?:{_WORD}))*)\b)"
-    rf"|(?P<digits>(?:\d{{1,3}}(?P<mark>, ?|'|{_BLANK})\d{{3}}(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d+)?))(?!/\d)"
+    rf"(?P<number>(?P<share>\b(?i:{'|'.join(_SHARES)})\b(?!-| an?\b| of \d))"
+    rf"|(?P<roman>\b(?=[IVX]{{2}})(?:X{{1,3}}(?:IX|IV|V?I{{0,3}})|I[VX]|VI{{1,3}}|I{{2,3}})\b)"
+    rf"|(?P<words>\b(?i:{_WORDS}))"
+    rf"|(?P<digits>(?<![A-Z]-)(?:\d{{1,3}}(?P<mark>, ?|'|{_BLANK})\d{{3}}(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d+)?))"
+    rf"(?!\d|[.,/^]\d)"
     rf"(?P<scale>{_BLANK}(?:thousand|[mbtr]+illion)\b|(?(sign)(?:k|m|M|bn)\b|(?!)))?"
     rf"(?:{_BLANK}?(?P<unit>per cent\b|degrees [CF]\w+|[%€$£¥]|°?[A-Za-zµμ]{{1,16}}(?:/[A-Za-z]{{1,9}})?(?![A-Za-z])))?"
 )
 _TIME = re.compile(
-    r"(?<![\w.:,])(?P<hour>[01]?\d|2[0-3])(?:[:.](?P<minute>[0-5]\d)(?::[0-5]\d)?)?"
+    r"(?<![\w.:,])(?P<hour>[01]?\d|2[0-3])(?:[:.](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
     r"(?:\s?(?P<half>[ap])(?:m\b|\.m\.?))?(?![\w:]|[.,]\d)",
     re.IGNORECASE,
 )
@@ -142,8 +169,15 @@ def amounts(text: str) -> tuple[Amount, ...]:
     dates = [Amount(*f.span(), words, "date") for f in _DATE.finditer(text) if (words := _in_words(f.group()))]
     times = [time for found in _TIME.finditer(text) if (time := _time(found)) is not None]
     taken = {place for one in (*dates, *times) for place in range(one.start, one.end)}
-    others = (_amount(found) for found in _AMOUNT.finditer(text) if found.start("number") not in taken)
-    return tuple(sorted([*dates, *times, *others], key=lambda one: one.start))
+    read = (_amount(found) for found in _AMOUNT.finditer(text) if found.start("number") not in taken)
+    found = (*dates, *times, *filter(None, read))
+    return tuple(sorted((one for one in found if not _ends_range(text, one)), key=lambda one: one.start))
+
+
+def _ends_range(text: str, one: Amount) -> bool:
+    """In "3 to 5 km" the 3 is in kilometres too, so the 5 cannot be put in another unit on its own."""
+    lettered = one.unit == "of day" or any(c.isalpha() for c in text[one.start : one.end])
+    return lettered and _AFTER_ONE.search(text, max(0, one.start - _LONGEST), one.start) is not None
 
 
 def _time(found: re.Match[str]) -> Amount | None:
@@ -153,10 +187,11 @@ def _time(found: re.Match[str]) -> Amount | None:
         return None
     if half and hour <= 12:
         hour = hour % 12 + 12 * (half == "p")
-    return Amount(*found.span(), 60.0 * hour + int(found["minute"] or 0), "of day")
+    return Amount(*found.span(), 60 * hour + int(found["minute"] or 0) + int(found["second"] or 0) / 60, "of day")
 
 
-def _amount(found: re.Match[str]) -> Amount:
+def _amount(found: re.Match[str]) -> Amount | None:
+    """An amount; None for a number without a unit that is more than its value: "007", version 3.10, a long code."""
     value, unit = _value(found), found["unit"] or ""
     start = found.start("minus" if found["minus"] else "number")
     end = found.end("scale" if found["scale"] else "number")
@@ -172,8 +207,14 @@ def _amount(found: re.Match[str]) -> Amount:
         return Amount(start, found.end(), value, "rank")
     if unit.lower() in ("%", "percent", "per cent", "pct"):
         return Amount(start, found.end(), value, "%")
-    measured = _in_base_units(value, unit.removeprefix("degrees "))
-    return Amount(start, found.end(), *measured) if measured else Amount(start, end, value)
+    if measured := _in_base_units(value, unit.removeprefix("degrees ")):
+        return Amount(start, found.end(), *measured)
+    before = "".join(found.string[max(0, start - _LONGEST) : start].lower().split()[-1:])
+    if found["roman"]:
+        return Amount(start, end, value, f"after {before}")
+    digits = re.sub(r"[^\d.]|\.00?$", "", found["digits"] or "")
+    plain = not digits or found["scale"] or digits == _rounded(abs(value))
+    return Amount(start, end, value, after=f"after {before}") if plain else None
 
 
 def _value(found: re.Match[str]) -> float:
@@ -235,11 +276,16 @@ def in_one_notation(claim: str, evidence: str) -> tuple[str, str]:
     >>> in_one_notation("It takes 0.5 kg.", "It takes 500 g.")[1]
     'It takes 0.5 kg.'
     """
-    claim, evidence = dates_in_words(claim), dates_in_words(evidence)
-    mine = {one.key: claim[one.start : one.end] for one in reversed(amounts(claim))}
+    claim, evidence = dates_in_words(claim, _order(evidence)), dates_in_words(evidence, _order(claim))
+    said = [(one, claim[one.start : one.end]) for one in reversed(amounts(claim))]
+    mine = {key: written for one, written in said for key in one.keys}
+    kept = {written for _, written in said}
     parts, end = [], 0
     for theirs in amounts(evidence) if mine else ():
+        if theirs.start < end:  # "May 12 pm" is a date and a time
+            continue
         written = evidence[theirs.start : theirs.end]
-        parts += [evidence[end : theirs.start], mine.get(theirs.key, written)]
+        new = written if written in kept else next((mine[key] for key in theirs.keys if key in mine), written)
+        parts += [evidence[end : theirs.start], new]
         end = theirs.end
     return claim, "".join([*parts, evidence[end:]])

@@ -37,7 +37,11 @@ def test_a_date_in_digits_or_with_a_short_month_is_put_in_words(written, words):
 
 
 @pytest.mark.parametrize(
-    "kept", ["March 5, 2024", "03/05/2024", "31.02.2024", "1.2.2024.1", "Mar Vista", "5/6", "x-2024-03-05"]
+    "kept",
+    [
+        *("March 5, 2024", "03/05/2024", "31.02.2024", "1.2.2024.1", "Mar Vista", "5/6", "x-2024-03-05", "No 7/2011"),
+        *("Sept 3\u20135, 2024", "Sept 3 to 5, 2024", "Jan 1,200", "Feb 6%", "Jan | 5\nFeb | 7"),
+    ],
 )
 def test_what_is_in_words_or_cannot_be_read_stays(kept):
     assert dates_in_words(SIGNED.format(kept)) == SIGNED.format(kept)
@@ -69,6 +73,10 @@ def test_what_is_in_words_or_cannot_be_read_stays(kept):
         ("three quarters", "75 percent"),
         ("World War Two", "World War II"),
         ("Chapter 14", "Chapter XIV"),
+        ("120,005", "one hundred and twenty thousand and five"),
+        ("2:05:00", "2:05"),
+        ("from 3 km to 5 km", "from 3 km to 5,000 m"),
+        ("5 km (5,000 m)", "5 km (5,000 m)"),
     ],
 )
 def test_an_equal_value_is_written_as_the_claim_has_it(mine, theirs):
@@ -91,10 +99,39 @@ def test_an_equal_value_is_written_as_the_claim_has_it(mine, theirs):
         ("the second", "two"),
         ("Chapter IIX", "Chapter 8"),
         ("two and three", "five"),
+        ("2:05:30", "2:05:31"),
+        ("1,428,627,663", "1,428,627,664"),
+        ("a fourth", "one third"),
+        ("thirty-two", "twenty twelve"),
+        ("8 wives", "Henry VIII"),
+        ("version 3.10", "version 3.1"),
+        ("2 people", "2.000 people"),
+        ("room 7", "room 007"),
+        ("5,000 m", "3-5 km"),
+        ("5,000 m", "three to five km"),
+        ("17:00", "3-5 pm"),
+        ("5 million", "3 to 5,000,000 euros"),
+        ("50%", "the half-life"),
+        ("25%", "a quarter of 2024"),
+        ("one", "1,5 million"),
+        ("one", "12/5"),
+        ("ten", "10^3"),
+        ("two", "SARS-CoV-2"),
     ],
 )
 def test_another_value_keeps_its_notation(mine, theirs):
     assert in_one_notation(f"It was {mine}.", f"It was {theirs}.") == (f"It was {mine}.", f"It was {theirs}.")
+
+
+def test_one_text_tells_the_order_of_dates_for_both():
+    claim, evidence = "Signed on 03/05/2024.", "Signed on 03/05/2024, due on 13/05/2024."
+    told = ("Signed on 3 May 2024.", "Signed on 3 May 2024, due on 13 May 2024.")
+    assert in_one_notation(claim, evidence) == told
+    assert in_one_notation(evidence, claim) == told[::-1]
+
+
+def test_a_date_and_a_time_that_overlap_are_not_written_twice():
+    assert in_one_notation("On 12 May at 12:00", "On May 12 pm")[1] == "On 12 May pm"
 
 
 @given(
