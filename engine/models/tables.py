@@ -2,24 +2,29 @@
 
 A small model does not bind a value to its row: of a whole table it calls "Students pay 90 euros" supportive where
 adults do. Of the row alone, with its columns' names, it does not. So a verifier reads the rows that a claim is about.
-No paper's method. Left out: claims that count, add up or compare the rows of a table; cells over several rows.
+No paper's method. Left out: claims that count, add up or compare the rows of a table; the column of a value; cells over
+several rows, except the first.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 from engine.core.text import BETWEEN_CELLS, Span, content_words
-from engine.english.notation import in_one_notation
+from engine.english.notation import dates_in_words, in_one_notation
 from engine.models.alignment import stem
 from engine.models.verdicts import WINDOW_WORDS, windows
 
-_LINE = re.compile(r"[^\n]+")
-_YEAR = re.compile(r"[12]\d{3}")
+_LINE = re.compile(r"\S(?:[^\n]*\S)?")
+_RULE = re.compile(r"[\s:-]*\|[\s|:-]*")  # "|---|---|" below a head
+_NOTE_MARKS = re.compile("[\u00b9\u00b2\u00b3\u2070-\u2079]")
+_YEAR = re.compile(r"[12]\d{3}(?:[-/\u2013]\d\d(?:\d\d)?)?\W*")  # "2020", "2019/20", "2020*"
+_WORD = re.compile(r"\w+")
 _CAPTION = 15  # words of a line before a table that may say what it is of
 
 
@@ -34,7 +39,7 @@ class TextTable(NamedTuple):
 
 @lru_cache(maxsize=1024)  # every claim of an answer is held against the same passages
 def tables(text: str) -> tuple[TextTable, ...]:
-    """Two or more lines in sequence with the same number of cells.
+    """Two or more lines in sequence with the same number of cells, none so long that it is rather a text.
 
     The first line names the columns where there are three and its cells differ from those below, or where it alone has
     no number. It does not where a passage starts in the middle of a table.
@@ -42,12 +47,12 @@ def tables(text: str) -> tuple[TextTable, ...]:
     >>> [(len(table.rows), table.head) for table in tables("Prices:\\nWho | Fee\\nStudents | 45\\nAdults | 90\\n")]
     [(2, 'Who | Fee')]
     """
-    lines = [line.span() for line in _LINE.finditer(text)]
+    lines = [line.span() for line in _LINE.finditer(text) if not _RULE.fullmatch(line.group())]
     found, before = [], ""
-    for cells, group in groupby(lines, key=lambda span: text[slice(*span)].count(BETWEEN_CELLS)):
+    for cells, group in groupby(lines, key=lambda span: _count(text[slice(*span)])):
         rows = list(group)
-        if cells and len(rows) > 1:
-            headed = _is_headed([text[slice(*row)].split(BETWEEN_CELLS) for row in rows])
+        if cells > 1 and len(rows) > 1:
+            headed = _is_headed([_cells(text[slice(*row)]) for row in rows])
             head = text[slice(*rows[0])] if headed else ""
             caption = before.strip(" .:") if len(before.split()) <= _CAPTION else ""
             found.append(TextTable(rows[0][0], tuple(rows[headed:]), head, caption))
@@ -55,15 +60,40 @@ def tables(text: str) -> tuple[TextTable, ...]:
     return tuple(found)
 
 
+def _count(line: str) -> int:
+    """How many cells a line has; one where it is longer than a window."""
+    return len(_cells(line)) if BETWEEN_CELLS in line and len(line.split()) <= WINDOW_WORDS else 1
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a line, with those that are empty at its ends; Markdown has a mark at both.
+
+    >>> _cells("| 2019 | 2020"), _cells("| a | b |")
+    (['', '2019', '2020'], ['a', 'b'])
+    """
+    inner = line[1:-1] if len(line) > 1 and line[0] == line[-1] == "|" else line
+    return [cell.strip() for cell in f" {inner} ".split(BETWEEN_CELLS)]
+
+
 def _is_headed(rows: Sequence[Sequence[str]]) -> bool:
     if all(": " in cell for cell in rows[0]):  # each row has the names itself
         return False
-    columns = list(zip(*rows, strict=True))
-    numbered = [all(map(_is_number, cells)) for _, *cells in columns]
-    if len(rows[0]) == 2:
-        return not any(map(_is_number, rows[0])) and numbered[1]
-    same = (_is_number(head) and not _YEAR.fullmatch(head.strip()) for head, *_ in columns)
-    return not any(a and b for a, b in zip(same, numbered, strict=True))
+    columns = [(head, below) for head, *below in zip(*rows, strict=True)]
+    if len(columns) == 2:
+        return not any(map(_is_number, rows[0])) and all(map(_is_number, filter(None, columns[1][1])))
+    return not any(_is_like(head, below) for head, below in columns)
+
+
+def _is_like(head: str, below: Sequence[str]) -> bool:
+    """Is the first cell of a column a number like those below, and no year or name with a number ("Q1", "Week 2")."""
+    numbers = [cell for cell in below if _is_number(cell)]
+    if not numbers or not _is_number(head) or _YEAR.fullmatch(head):
+        return False
+    return not head[0].isalpha() or _letters(head) in map(_letters, numbers)
+
+
+def _letters(cell: str) -> str:
+    return "".join(filter(str.isalpha, cell))
 
 
 def with_columns(row: str, head: str) -> str:
@@ -72,35 +102,55 @@ def with_columns(row: str, head: str) -> str:
     >>> with_columns("Iron | 1538", "Metal | Melts at")
     'Metal: Iron, Melts at: 1538'
     """
-    names, cells = (line.split(BETWEEN_CELLS) for line in (head, row))
-    return ", ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=False)) or row
+    columns = zip(_cells(head), _cells(row), strict=False)
+    return ", ".join(f"{name}: {cell}" if name else cell for name, cell in columns if cell) or row
 
 
 def named_rows(claim: str, text: str, table: TextTable) -> list[Span]:
     """The rows that a claim is about, in order: those whose first cell it names; else those that share most words.
 
-    A number alone names no row, except a year: a false claim has the number of another row.
+    A number alone names no row, except a year: a false claim has the number of another row. "Total costs" does not name
+    the row "Costs". An empty first cell is that of the row above. A head that opens the text may be a row itself.
 
     >>> text = "Who | Fee\\nStudents | 45\\nAdults | 90\\n"
     >>> [text[a:b] for a, b in named_rows("Students pay 90", text, tables(text)[0])]
     ['Students | 45']
     """
-    said = _stems(claim)
-    cells = {row: in_one_notation(claim, text[slice(*row)])[1].split(BETWEEN_CELLS) for row in table.rows}
-    if keyed := [row for row, (first, *_) in cells.items() if _names(first) and _stems(first) <= said]:
-        return keyed
-    shared = {row: sum(not _is_number(stem) for stem in said & _stems(" ".join(own))) for row, own in cells.items()}
+    claim = dates_in_words(claim)
+    said, words = Counter(_stems(claim)), set(_WORD.findall(claim))
+
+    def is_named(label: str) -> bool:
+        own = _stems(label)
+        return _names(label) and (said.keys() >= set(own) if own else words.issuperset(_WORD.findall(label)))
+
+    labels, shared, label = {}, {}, ""
+    for row in table.rows:
+        cells = _cells(in_one_notation(claim, text[slice(*row)])[1])
+        label = cells[0] or label
+        if is_named(label):
+            labels[row] = frozenset(_stems(label))
+        shared[row] = sum(not _is_number(stem) for stem in said.keys() & _stems(" ".join(cells)))
+    different = set(labels.values())
+    if labels:
+        return [row for row, own in labels.items() if not _is_within(own, different, said)]
     most = max(shared.values())
-    return [row for row, count in shared.items() if count == most]
+    rows = [row for row, count in shared.items() if count == most]
+    opens = bool(table.head) and not text[: table.start].strip() and is_named(_cells(table.head)[0])
+    return [(table.start, table.start + len(table.head)), *rows] if opens else rows
+
+
+def _is_within(own: Set[str], labels: Iterable[Set[str]], said: Counter[str]) -> bool:
+    """Are the words of a label there only as a part of a longer one."""
+    return any(own < other and max(said[stem] for stem in own) == 1 for other in labels if own)
 
 
 def _names(cell: str) -> bool:
-    """Can a cell name its row: it has a word, or it is a year."""
-    return bool(_YEAR.fullmatch(cell.strip())) or not all(map(_is_number, _stems(cell)))
+    """Can a cell name its row: it has a letter, or it is a year."""
+    return bool(_YEAR.fullmatch(cell)) or any(map(str.isalpha, cell))
 
 
-def _stems(text: str) -> set[str]:
-    return set(map(stem, content_words(text)))
+def _stems(text: str) -> list[str]:
+    return [stem(word) for word in content_words(_NOTE_MARKS.sub("", text))]
 
 
 def _is_number(word: str) -> bool:
@@ -147,7 +197,7 @@ def _of_rows(claim: str, text: str, table: TextTable, words: int) -> Iterator[tu
     size = 0
     for row in named_rows(claim, text, table):
         line = text[slice(*row)]
-        told = with_columns(line, table.head) if table.head else line
+        told = with_columns(line, table.head) if table.head not in ("", line) else line
         size += len(told.split())
         if taken and size > words:
             yield _together(taken, table.caption)

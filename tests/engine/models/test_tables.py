@@ -41,14 +41,24 @@ def test_a_table_has_its_rows_names_and_caption():
         ("Room | 12 | 14\nSeats | 30 | 45", ""),
         ("Name | Town | Rank\nAnn | Cork | clerk", "Name | Town | Rank"),
         ("Who: Ann | Age: 5 | Town: Cork\nWho: Bo | Age: 7 | Town: Riga", ""),
+        ("Region | Q1 | Week 2\nNorth | 5 | 7\nSouth | 8 | 9", "Region | Q1 | Week 2"),
+        ("Region | 2019/20 | 2020*\nNorth | 5 | 7", "Region | 2019/20 | 2020*"),
+        ("Tin | 232 | white\nIron | n/a | grey\nLead | 327 | grey", ""),
+        ("Tin | EUR 5 | white\nIron | EUR 7 | grey", ""),
+        ("Metal | Melts at\nIron | 1538\nCoal | \nTin | 232", "Metal | Melts at"),
+        (" | 2019 | 2020\nPeru | 3 | 4", "| 2019 | 2020"),
+        ("| Metal | Melts at |\n|---|---|\n| Iron | 1538 |", "| Metal | Melts at |"),
     ],
 )
 def test_the_first_line_names_the_columns_of_three_or_where_it_alone_has_no_number(text, head):
     assert tables(text)[0].head == head
 
 
-@pytest.mark.parametrize("text", ["", "One | line", "a | b\n\nno table\n\nc | d", "a | b\nc | d | e"])
-def test_a_single_line_or_lines_of_different_length_are_not_a_table(text):
+@pytest.mark.parametrize(
+    "text",
+    ["", "One | line", "a | b\n\nno table\n\nc | d", "a | b\nc | d | e", f"a | b\nc | {'long text ' * 50}\nd | e"],
+)
+def test_a_single_line_or_lines_of_different_length_or_of_running_text_are_not_a_table(text):
     assert tables(text) == ()
 
 
@@ -74,6 +84,39 @@ def test_a_year_names_its_row_and_any_other_number_none():
 def test_a_date_in_another_notation_names_its_row():
     text = "Day | Guests | Staff\n2024-03-05 | 12 | 3\n2024-03-06 | 14 | 3"
     assert rows_of("On 6 March 2024 there were 12 guests.", text) == ["2024-03-06 | 14 | 3"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "labels", "keys"),
+    [
+        ("In Q2 sales were 5.", "Q1 Q2 Q3", ["Q2"]),
+        ("Sales rose from April to May.", "April May June", ["April", "May"]),
+        ("Sample A is heavier than B.", "A B C", ["A", "B"]),
+        ("Total_costs were 5.", "Costs Travel_costs Total_costs", ["Total_costs"]),
+        ("Costs were below total_costs.", "Costs Travel_costs Total_costs", ["Costs", "Total_costs"]),
+        ("Adults pay 5.", "Students\u00b9 Adults\u00b2", ["Adults\u00b2"]),
+    ],
+)
+def test_a_row_is_named_by_the_longest_label_that_the_claim_has(claim, labels, keys):
+    rows = [f"{label} | {place} | {place + 5}" for place, label in enumerate(labels.split())]
+    text = "\n".join(["Figures", "", "What | Sales | Staff", *rows]).replace("_", " ")
+    named = [row.split(" | ")[0].replace(" ", "_") for row in rows_of(claim.replace("_", " "), text)]
+    assert named == keys
+
+
+def test_an_empty_first_cell_is_that_of_the_row_above():
+    text = "Group | Age | Fee\nMembers | Young | 45\n | Old | 90\nGuests | Young | 50\n | Old | 99\n"
+    assert rows_of("Old members pay 90.", text) == ["Members | Young | 45", "| Old | 90"]
+
+
+def test_a_day_in_digits_in_the_claim_names_its_row():
+    text = "Day | Guests | Staff\n2024-03-05 | 12 | 3\n2024-03-06 | 14 | 3"
+    assert rows_of("On 2024-03-06 there were 12 guests.", text) == ["2024-03-06 | 14 | 3"]
+
+
+def test_a_first_row_of_a_passage_that_may_be_no_head_is_read_where_it_is_named():
+    text = "Ann Berg | Cork | clerk\nBo Lind | Riga | cook\n"
+    assert readings("Ann Berg is a clerk.", text)[0][1].startswith("Ann Berg | Cork | clerk. ")
 
 
 def test_the_reading_of_a_table_is_the_named_row_with_the_names_of_the_columns():
