@@ -1,4 +1,4 @@
-"""The sentences of a text that a claim is about, and claims whose number is only in other sentences.
+"""What of a text a claim is about: the rows of a table, or the sentences on its subject where its number is elsewhere.
 
 A small model does not bind a number to its subject: "Adults pay 60 euros" is borne out for it by "Adults pay 90 euros.
 Seniors pay 60 euros." Of the sentence on adults alone it is not. So a verifier reads that one alone. No paper's method.
@@ -13,6 +13,25 @@ from functools import lru_cache
 from engine.core.text import Span, sentences, stems
 from engine.english.notation import amounts
 from engine.english.pronouns import opens_with_pronoun
+from engine.models.tables import readings, tables, without_other_rows
+from engine.models.verdicts import WINDOW_WORDS
+
+
+def read_for(claim: str, text: str, words: int = WINDOW_WORDS) -> list[tuple[Span, str]]:
+    """The parts of a text that a verifier reads for a claim, with what is read there, about `words` words at most."""
+    alone = [] if tables(text) else subject_sentences(claim, text)
+    return [(span, text[slice(*span)]) for span in alone] or readings(claim, text, words)
+
+
+def about(claim: str, text: str) -> str:
+    """The text without the rows of its tables, or the sentences, that the claim is not about.
+
+    >>> about("Adults pay 60 euros.", "Adults pay 90 euros. Seniors pay 60 euros.")
+    'Adults pay 90 euros.'
+    """
+    if tables(text):
+        return without_other_rows(claim, text)
+    return "\n".join(text[slice(*span)] for span in subject_sentences(claim, text)) or text
 
 
 def on_subject(words: Collection[str], text: str, share: float) -> list[Span]:
@@ -67,4 +86,4 @@ def plain_stems(text: str) -> frozenset[str]:
 @lru_cache(maxsize=8192)
 def _values(text: str) -> frozenset[tuple[float | str, str]]:
     """The values of the text, with their units; a plain "one" may be a pronoun."""
-    return frozenset(one.key for one in amounts(text)) - {(1.0, "")}
+    return frozenset(one.keys[0] for one in amounts(text)) - {(1.0, "")}

@@ -30,8 +30,7 @@ from engine.models.alignment import clean
 from engine.models.choices import fast_bfloat16
 from engine.models.memory import SAFE, loading
 from engine.models.protocols import Entailment, Floats, Judged
-from engine.models.subject import subject_sentences
-from engine.models.tables import readings, tables
+from engine.models.subject import read_for
 from engine.models.verdicts import CLASSES, EVEN, WINDOW_WORDS, Precision, Thresholds, combine, softmax, verdict_note
 
 # Any classifier of one window as a verifier of evidence of any length.
@@ -68,7 +67,7 @@ class WindowedVerifier:
 
     def by_window(self, pairs: Pairs, watch: Watch = Watch()) -> list[tuple[Floats, list[tuple[int, int]]]]:
         """For each pair, the class probabilities of its windows, shape (windows, 3), and their spans."""
-        read = [_readings(claim, evidence, self.words) for claim, evidence in pairs]
+        read = [read_for(claim, evidence, self.words) for claim, evidence in pairs]
         flat = [in_one_notation(c, text) for (c, _), found in zip(pairs, read, strict=True) for _, text in found]
         probabilities = self._in_batches(self.classify, flat, watch)
         parts = np.split(probabilities, np.cumsum(list(map(len, read)))[:-1]) if pairs else []
@@ -87,12 +86,6 @@ class WindowedVerifier:
             rows = order[first : first + self.batch_size]
             result[rows] = classify([pairs[i] for i in rows])
         return result
-
-
-def _readings(claim: str, evidence: str, words: int) -> list[tuple[tuple[int, int], str]]:
-    """The parts of the evidence that are read for a claim: its subject's sentences alone where those matter."""
-    narrowed = [] if tables(evidence) else subject_sentences(claim, evidence)
-    return [(span, evidence[slice(*span)]) for span in narrowed] or readings(claim, evidence, words)
 
 
 # From the hub. Label order is read from `config.id2label`, never assumed; TRUE reads "premise: ... hypothesis: ..." and

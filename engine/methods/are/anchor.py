@@ -18,7 +18,7 @@ from engine.english.pronouns import opens_with_pronoun
 from engine.methods.are.quantities import in_other_order
 from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import Evidence
-from engine.models.tables import without_other_rows
+from engine.models.subject import about
 
 SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
 AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
@@ -86,9 +86,9 @@ def closest(words: str, one: Evidence) -> Anchor:
     return _anchor(words, 0, one, _weights(words, parts), ())
 
 
-def about(fact: str, one: Evidence) -> str:
-    """Title and text of a passage, without the rows of a table that the fact is not about."""
-    return f"{one.title}\n{without_other_rows(fact, one.text)}"
+def on_fact(fact: str, one: Evidence) -> str:
+    """Title and text of a passage, without the sentences, or rows of a table, that the fact is not about."""
+    return f"{one.title}\n{about(fact, one.text)}"
 
 
 def _weights(fact: str, texts: Sequence[str]) -> dict[str, float]:
@@ -116,7 +116,7 @@ def _named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -
 
 
 def _anchor(fact: str, place: int, one: Evidence, weights: dict[str, float], cited: Collection[int]) -> Anchor:
-    lacking = missing(fact, about(fact, one))
+    lacking = missing(fact, on_fact(fact, one))
     gone = {word for name in lacking for word in rough_stems(name)}
     asked = {word: weight for word, weight in weights.items() if word not in gone}
     total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))

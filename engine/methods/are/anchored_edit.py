@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from engine.core.progress import Watch
 from engine.english.parser import common_nouns
-from engine.methods.are.anchor import Anchor, Others, about, anchors, others
+from engine.methods.are.anchor import Anchor, Others, anchors, on_fact, others
 from engine.methods.are.edit import CANDIDATES, Replacement, apply, changes, replacements
 from engine.methods.are.event_order import against, turned
 from engine.methods.are.names import in_full, may_replace, names
@@ -86,7 +86,7 @@ def anchored_edit(
         text = apply(text, made[-1])
         if ruling is not None and text != fact:  # the second span may undo the first
             edit = _edit(fact, text, made, ruling, verifier)
-        anchor = dataclasses.replace(anchor, lacking=missing(text, about(text, evidence)))
+        anchor = dataclasses.replace(anchor, lacking=missing(text, on_fact(text, evidence)))
     return edit
 
 
@@ -134,7 +134,7 @@ def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> li
     Names come from the sentence before, too, where a pronoun opens the anchor's.
     """
     sentence, named = (evidence.text[start : anchor.end] for start in (anchor.start, anchor.named))
-    whole = about(fact, evidence)
+    whole = on_fact(fact, evidence)
     found = replacements(fact, sentence)
     if order := against(fact, evidence.text, others.dated):  # the word that states the opposite order of two events
         found.insert(0, Replacement(order.start, order.end, turned(fact, order), ORDER, 1.0))
@@ -206,7 +206,7 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
     if change.kind == ORDER:
         return f'the passages give the two events in the order of "{change.new}"'
     edited, sentence = apply(fact, change), evidence.text[anchor.start : anchor.end]
-    left = set(missing(edited, about(edited, evidence)))
+    left = set(missing(edited, on_fact(edited, evidence)))
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
         return "the sentence has the new words next to the same words as the fact"
     told = full(fact, change, f"{evidence.title}\n{sentence}")

@@ -33,6 +33,7 @@ _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "tri
 _NUMBER = re.compile(r"(?<![\w.])(?<!\w-)\d[\d,]*(?:\.\d+)?(?=\b|%|st|nd|rd|th)(?:st|nd|rd|th)?", re.IGNORECASE)
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
+_MONEY = re.compile(r"(?:euros?|dollars?|pounds?|francs?|yen|eur|usd|gbp|chf|jpy)\b(?!\s*\d)")
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _MORE = "more|greater|higher|larger|older|longer"
 _LESS = "less|fewer|lower|smaller|younger|shorter"
@@ -118,7 +119,7 @@ def _unit(text: str, match: re.Match[str], end: int, value: float) -> str:
     raw = match.group()
     if after.startswith(("%", "percent", "per cent")):
         return "%"
-    if re.search(r"[$€£]\s*$|(?:USD|EUR|GBP)\s*$", before):
+    if re.search(r"[$€£]\s*$|(?:USD|EUR|GBP)\s*$", before) or _MONEY.match(after):
         return "money"
     if raw.isdigit() and len(raw) == 4 and 1000 <= value <= 2100:
         return "year"
@@ -200,7 +201,8 @@ def rival(mine: Quantity, theirs: Sequence[Quantity]) -> list[Quantity]:
     alike = [
         q for q in alike if q.text[0].isdigit() == mine.text[0].isdigit() or max(q.value, mine.value) <= _SPELLED_TO
     ]
-    return sorted(alike, key=lambda q: -_likeness(mine, q))
+    same = [q for q in alike if mine.unit and q.unit == mine.unit]
+    return sorted(same or alike, key=lambda q: -_likeness(mine, q))
 
 
 def _likeness(mine: Quantity, other: Quantity) -> float:
