@@ -25,6 +25,7 @@ from typing import Any
 
 READER, SMALL, CAPABLE = "reader", "embedded", "qwen2.5-coder-1.5b"
 AT_TEN = ("vanilla-10", "re-ranked-10", "attr-rag")
+ARE_AND_OTHERS = ["are", "drqa", "efec-style", "ccver", "rarr"]
 ALL_ROLES = ["decomposer", "judge", "editor", "expander"]
 
 
@@ -110,8 +111,12 @@ def are(name: str, data: str, model: str, n: int, roles: list[str], methods: lis
 
 def are_claims(label: str) -> Planned:
     """Claims of people about COVID-19 that their source's label says this of."""
-    planned = are(f"are-claims-{label.partition('_')[0]}", CLAIMS, SMALL, 100, [], ["are", "drqa"])
-    return replace(planned, config={**planned.config, "where": {"label": label}})
+    return only("label", label, are(f"are-claims-{label.partition('_')[0]}", CLAIMS, SMALL, 100, [], ["are", "drqa"]))
+
+
+def only(what: str, value: str, planned: Planned) -> Planned:
+    """The run with the examples alone of which the set says this."""
+    return replace(planned, config={**planned.config, "where": {what: value}})
 
 
 HOTPOT, SUMMARIES, DRAFTS = "hotpotqa_100/qa.jsonl", "summaries/qa.jsonl", "bank-investigation-drafts"
@@ -144,6 +149,7 @@ RUNS = (
     attr_rag_at_ten("ten-small", SMALL, 96),
     are("are-summaries", SUMMARIES, SMALL, 100, [], ["are", "drqa", "efec-style"]),
     *map(are_claims, ("supportive", "editing_required", "irrelevant")),
+    only("set", "xsum", are("are-summaries-capable", SUMMARIES, CAPABLE, 40, ALL_ROLES, ARE_AND_OTHERS)),
     are("are-editor", DRAFTS, CAPABLE, 0, ["editor"], ["are"]),
     are("are-judge", DRAFTS, CAPABLE, 0, ["judge"], ["are"]),
     are("are-decomposer", DRAFTS, CAPABLE, 0, ["decomposer"], ["are"]),
@@ -242,7 +248,8 @@ def summary_line(line: str) -> str:
     given = json.loads(line)
     answer = " ".join(sentence["text"] for sentence in given["sentences"])
     asked = {"id": given["id"], "question": "What does the article say, in short?", "passages": [given["source"]]}
-    return json.dumps(asked | {"answer": answer, "model": "summariser"}, ensure_ascii=False) + "\n"
+    about = {"set": given["id"].rstrip("0123456789")}
+    return json.dumps(asked | {"answer": answer, "model": "summariser", "about": about}, ensure_ascii=False) + "\n"
 
 
 def claim_line(line: str) -> str:
