@@ -52,9 +52,10 @@ def goes_with(one: Span, subject: Collection[Span], text: str) -> bool:
 
 
 def subject_sentences(claim: str, text: str) -> list[Span]:
-    """Spans of the sentences on the claim's subject; empty where they have its numbers, or the text lacks those.
+    """Spans of the sentences on the claim's subject; empty where they have a number of its own, or the text lacks it.
 
-    They share most words with the claim, half of them at least, and have another number of the same unit.
+    They share most words with the claim, half of them at least, and have another number of the same unit. A claim that
+    has one of their numbers in digits may put together what several sentences say.
 
     >>> text = "Adults pay 90 euros. Seniors pay 60 euros."
     >>> [text[a:b] for a, b in subject_sentences("Adults pay 60 euros.", text)]
@@ -65,9 +66,9 @@ def subject_sentences(claim: str, text: str) -> list[Span]:
     mine = _values(claim)
     subject = on_subject(plain_stems(claim), text, 0.5) if mine else []
     theirs = {value for span in subject for value in _values(text[slice(*span)])}
-    for value in mine - theirs:
+    for value in () if _values(claim, digits=True) & theirs else mine - theirs:
         places = [span for span in sentences(text) if value in _values(text[slice(*span)])]
-        rival = any(unit == value[1] for _, unit in theirs - mine)
+        rival = any(unit == value[1] for _, unit in theirs)
         if places and rival and not any(goes_with(span, subject, text) for span in places):
             return subject
     return []
@@ -84,6 +85,7 @@ def plain_stems(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=8192)
-def _values(text: str) -> frozenset[tuple[float | str, str]]:
-    """The values of the text, with their units; a plain "one" may be a pronoun."""
-    return frozenset(one.keys[0] for one in amounts(text)) - {(1.0, "")}
+def _values(text: str, *, digits: bool = False) -> frozenset[tuple[float | str, str]]:
+    """The values of the text with their units, all or those in digits; a plain "one" may be a pronoun."""
+    found = (one for one in amounts(text) if not digits or any(map(str.isdigit, text[one.start : one.end])))
+    return frozenset(one.keys[0] for one in found) - {(1.0, "")}

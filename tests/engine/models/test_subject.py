@@ -32,6 +32,7 @@ def read(claim: str, text: str) -> list[str]:
         ("Adults pay 60 euros.", "Fees:\n- Adults: 90 euros\n- Seniors: 60 euros", ["- Adults: 90 euros"]),
         ("Ann won 3 medals.", "Ann won gold at the 5 games. She took home 3 medals.", []),
         ("Ann won 3 medals.", "Ann won 2 medals. The prize was 3 medals for Bo.", ["Ann won 2 medals."]),
+        ("On 5 May adults pay 60 euros.", "On 5 May adults pay 90 euros. Seniors pay 60 euros.", []),
         ("The tower was built in 1990.", "The tower is high. In 1990 it burned.", []),
         ("It opened on 5 May 2020.", "It opened on 3 May 2020. It closed on 2020-05-05.", []),
         (
