@@ -1,9 +1,9 @@
 """Measure whether a verifier finds the row of a table that a claim is about: python -m bench.tables [--write].
 
 Tables are drawn from real data that Plotly brings along: countries (Gapminder, 2007) and districts of an election in
-Montreal. A claim says a cell of a table in a sentence: as it is, with the value of another row, or
-with a changed number. The verifier judges each against the table's text, once as it is and once by the rows that the
-claim is about. The seed is fixed.
+Montreal. A claim says a cell of a table in a sentence: as it is, with the value of another row or column, or with a
+changed number. The verifier judges each against the table's text, once as it is and once by what the claim is about.
+The seed is fixed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.models.verdicts import combine
 from engine.models.verifier import EmbeddedVerifier, load_embedded
 
 SIZES, TABLES = (4, 8, 16), 40  # rows of a table; tables of each kind and size
-KINDS = ("as it is", "another row's value", "a changed number")
+KINDS = ("as it is", "another row's value", "another column's number", "a changed number")
 Claim = tuple[str, str]  # with its evidence
 
 
@@ -57,8 +57,10 @@ def claims(rng: random.Random, size: int) -> Iterator[tuple[str, Claim]]:
             yield KINDS[0], (says.format(row[place]), table)
             if others:
                 yield KINDS[1], (says.format(rng.choice(others)), table)
+            numbers = [cell for cell in row[1:] if cell[0].isdigit() and cell != row[place]]
             if row[place][0].isdigit():
-                yield KINDS[2], (says.format(changed(row[place], rng)), table)
+                yield KINDS[2], (says.format(rng.choice(numbers)), table)
+                yield KINDS[3], (says.format(changed(row[place], rng)), table)
 
 
 def changed(cell: str, rng: random.Random) -> str:

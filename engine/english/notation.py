@@ -268,6 +268,17 @@ def _units() -> Any:
     return UnitRegistry()
 
 
+@lru_cache(maxsize=8192)  # every claim of an answer is compared with the same sentences
+def values(text: str, *, digits: bool = False) -> frozenset[tuple[float | str, str]]:
+    """The values of a text with their units, all or those in digits; a plain "one" may be a pronoun.
+
+    >>> values("One of 5 km at EUR 3") == values("5,000 m, 3 euros")
+    True
+    """
+    found = (one for one in amounts(text) if not digits or any(map(str.isdigit, text[one.start : one.end])))
+    return frozenset(one.keys[0] for one in found) - {(1.0, "")}
+
+
 def in_one_notation(claim: str, evidence: str) -> tuple[str, str]:
     """Claim and evidence with dates in words, and equal dates, amounts, measures and times as the claim has them.
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from engine.core.text import Span, sentences, stems
-from engine.english.notation import amounts
+from engine.english.notation import values
 from engine.english.pronouns import opens_with_pronoun
 from engine.models.tables import readings, tables, without_other_rows
 from engine.models.verdicts import WINDOW_WORDS
@@ -63,11 +63,11 @@ def subject_sentences(claim: str, text: str) -> list[Span]:
     >>> subject_sentences("Adults pay 90 euros.", text), subject_sentences("Adults pay 30 euros.", text)
     ([], [])
     """
-    mine = _values(claim)
+    mine = values(claim)
     subject = on_subject(plain_stems(claim), text, 0.5) if mine else []
-    theirs = {value for span in subject for value in _values(text[slice(*span)])}
-    for value in () if _values(claim, digits=True) & theirs else mine - theirs:
-        places = [span for span in sentences(text) if value in _values(text[slice(*span)])]
+    theirs = {value for span in subject for value in values(text[slice(*span)])}
+    for value in () if values(claim, digits=True) & theirs else mine - theirs:
+        places = [span for span in sentences(text) if value in values(text[slice(*span)])]
         rival = any(unit == value[1] for _, unit in theirs)
         if places and rival and not any(goes_with(span, subject, text) for span in places):
             return subject
@@ -82,10 +82,3 @@ def _continues(text: str, span: Span) -> bool:
 def plain_stems(text: str) -> frozenset[str]:
     """Stems of the words that are not numbers."""
     return frozenset(word for word in stems(text) if not any(c.isdigit() for c in word))
-
-
-@lru_cache(maxsize=8192)
-def _values(text: str, *, digits: bool = False) -> frozenset[tuple[float | str, str]]:
-    """The values of the text with their units, all or those in digits; a plain "one" may be a pronoun."""
-    found = (one for one in amounts(text) if not digits or any(map(str.isdigit, text[one.start : one.end])))
-    return frozenset(one.keys[0] for one in found) - {(1.0, "")}

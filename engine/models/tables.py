@@ -2,7 +2,7 @@
 
 A small model does not bind a value to its row: of a whole table it calls "Students pay 90 euros" supportive where
 adults do. Of the row alone, with its columns' names, it does not. So a verifier reads the rows that a claim is about.
-No paper's method. Left out: claims that count, add up or compare the rows of a table; the column of a value; cells over
+No paper's method. Left out: claims that count, add up or compare the rows of a table; the column of a name; cells over
 several rows, except the first.
 """
 
@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from engine.core.text import BETWEEN_CELLS, Span, content_words
-from engine.english.notation import dates_in_words, in_one_notation
+from engine.english.notation import dates_in_words, in_one_notation, values
 from engine.models.alignment import stem
 from engine.models.verdicts import WINDOW_WORDS, windows
 
@@ -106,6 +106,23 @@ def with_columns(row: str, head: str) -> str:
     return ", ".join(f"{name}: {cell}" if name else cell for name, cell in columns if cell) or row
 
 
+def _for_claim(claim: str, row: str, head: str) -> str:
+    """The row with its columns; with those alone that a claim names if it has the number of another one.
+
+    >>> [_for_claim(f"North sold {n} in Q2", "North | 5 | 7", "Who | Q1 | Q2") for n in (5, 7)]
+    ['Who: North, Q2: 7', 'Who: North, Q1: 5, Q2: 7']
+    """
+    first, *columns = zip(_cells(head), _cells(row), strict=False)
+    named = [(name, cell) for name, cell in columns if _is_named(name, claim)]
+    said, theirs, others = (
+        {value for text in texts for value, _ in values(text)}
+        for texts in ([claim], [cell for _, cell in named], [one[1] for one in columns if one not in named])
+    )
+    if not theirs or said & theirs or not said & others:
+        return with_columns(row, head)
+    return ", ".join(f"{name}: {cell}" if name else cell for name, cell in (first, *named))
+
+
 def named_rows(claim: str, text: str, table: TextTable) -> list[Span]:
     """The rows that a claim is about, in order: those whose first cell it names; else those that share most words.
 
@@ -117,17 +134,12 @@ def named_rows(claim: str, text: str, table: TextTable) -> list[Span]:
     ['Students | 45']
     """
     claim = dates_in_words(claim)
-    said, words = Counter(_stems(claim)), set(_WORD.findall(claim))
-
-    def is_named(label: str) -> bool:
-        own = _stems(label)
-        return _names(label) and (said.keys() >= set(own) if own else words.issuperset(_WORD.findall(label)))
-
+    said = _said(claim)
     labels, shared, label = {}, {}, ""
     for row in table.rows:
         cells = _cells(in_one_notation(claim, text[slice(*row)])[1])
         label = cells[0] or label
-        if is_named(label):
+        if _is_named(label, claim):
             labels[row] = frozenset(_stems(label))
         shared[row] = sum(not _is_number(stem) for stem in said.keys() & _stems(" ".join(cells)))
     different = set(labels.values())
@@ -135,8 +147,21 @@ def named_rows(claim: str, text: str, table: TextTable) -> list[Span]:
         return [row for row, own in labels.items() if not _is_within(own, different, said)]
     most = max(shared.values())
     rows = [row for row, count in shared.items() if count == most]
-    opens = bool(table.head) and not text[: table.start].strip() and is_named(_cells(table.head)[0])
+    opens = bool(table.head) and not text[: table.start].strip() and _is_named(_cells(table.head)[0], claim)
     return [(table.start, table.start + len(table.head)), *rows] if opens else rows
+
+
+@lru_cache(maxsize=1024)
+def _said(claim: str) -> Counter[str]:
+    return Counter(_stems(claim))
+
+
+def _is_named(label: str, claim: str) -> bool:
+    """Does a claim have all words of a label; of one whose words say little ("May", "US"), as they are written."""
+    own = set(_stems(label))
+    return _names(label) and (
+        _said(claim).keys() >= own if own else set(_WORD.findall(claim)) >= set(_WORD.findall(label))
+    )
 
 
 def _is_within(own: Set[str], labels: Iterable[Set[str]], said: Counter[str]) -> bool:
@@ -197,7 +222,7 @@ def _of_rows(claim: str, text: str, table: TextTable, words: int) -> Iterator[tu
     size = 0
     for row in named_rows(claim, text, table):
         line = text[slice(*row)]
-        told = with_columns(line, table.head) if table.head not in ("", line) else line
+        told = _for_claim(claim, line, table.head) if table.head not in ("", line) else line
         size += len(told.split())
         if taken and size > words:
             yield _together(taken, table.caption)

@@ -127,6 +127,20 @@ def test_the_reading_of_a_table_is_the_named_row_with_the_names_of_the_columns()
     assert after[1].strip() == "Ask at the desk."
 
 
+@pytest.mark.parametrize(
+    ("claim", "row"),
+    [
+        ("Adults pay 5 as a fee.", "Group: Adults, Fee: 90 euros"),
+        ("The fee of adults is 90 euros.", "Group: Adults, Fee: 90 euros, Loans: 5"),
+        ("The fee of adults is 70 euros.", "Group: Adults, Fee: 90 euros, Loans: 5"),
+        ("Adults pay a fee of 90 euros for 5 loans.", "Group: Adults, Fee: 90 euros, Loans: 5"),
+    ],
+)
+def test_of_a_row_the_named_columns_are_read_where_the_claim_has_the_number_of_another(claim, row):
+    ((_, told),) = readings(claim, "Group | Fee | Loans\nStudents | 45 euros | 10\nAdults | 90 euros | 5")
+    assert told == row
+
+
 def test_a_table_of_many_rows_is_read_in_parts():
     text = "A | B | C\n" + "\n".join(f"row {i} | some words | more words" for i in range(40))
     parts = readings("Nothing of this.", text, words=50)
