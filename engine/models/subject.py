@@ -1,4 +1,4 @@
-"""What of a text a claim is about: the rows of a table, or the sentences on its subject where its number is elsewhere.
+"""The parts of a text that bear on a claim: rows of a table, or its subject's sentences if its number is in others.
 
 A small model does not bind a number to its subject: "Adults pay 60 euros" is borne out for it by "Adults pay 90 euros.
 Seniors pay 60 euros." Of the sentence on adults alone it is not. So a verifier reads that one alone. No paper's method.

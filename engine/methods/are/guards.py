@@ -124,7 +124,8 @@ def guarded(ruling: Ruling, pair: Read, settings: Verification, instead: Replace
             said = fact[instead.start : instead.end]
             ruling = _contradicted(ruling, f"the passage has {instead.new} in place of {said}", (said,))
         elif anchor.lacking:
-            ruling = _lowered(ruling, f"the passage does not contain {', '.join(anchor.lacking)}")
+            where = "the part on this" if any(one in evidence for one in anchor.lacking) else "the passage"
+            ruling = _lowered(ruling, f"{where} does not contain {', '.join(anchor.lacking)}")
     if settings.event_order and ruling.verdict == "supportive":
         order = against(fact, evidence, pair.dated)
         if order is not None:
