@@ -22,6 +22,7 @@ import numpy as np
 from bench.results import conditions, write_section
 from engine.core.text import sentences
 from engine.models.alignment import clean
+from engine.models.verdicts import combine
 from engine.models.verifier import EmbeddedVerifier, load_embedded
 
 SETS = ("climate_fever/verify", "covidfact/verify", "fool_me_twice/verify", "healthver/verify", "vitaminc/dev")
@@ -152,8 +153,6 @@ def drawn(data: Path) -> dict[str, list[tuple[str, str, str]]]:
 
 def shares(probabilities: Sequence[np.ndarray], verifier: EmbeddedVerifier) -> tuple[float, float]:
     """Shares called supportive and contradicted."""
-    from engine.models.verdicts import combine
-
     called = [combine(rows, [(0, 0)] * len(rows), verifier.thresholds).verdict for rows in probabilities]
     return called.count("supportive") / len(called), called.count("editing_required") / len(called)
 

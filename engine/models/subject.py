@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
+from itertools import pairwise
 
 from engine.core.text import Span, sentences, stems
 from engine.english.notation import values
@@ -42,13 +43,13 @@ def on_subject(words: Collection[str], text: str, share: float) -> list[Span]:
     return [span for span, count in zip(spans, held, strict=True) if count == most >= share * len(words)]
 
 
-def goes_with(one: Span, subject: Collection[Span], text: str) -> bool:
-    """Whether a sentence is one of these, or next to one where a pronoun opens the later of the two."""
-    spans = sentences(text)
-    place = spans.index(one)
-    after = place + 1 < len(spans) and spans[place + 1] in subject and _continues(text, spans[place + 1])
-    before = place > 0 and spans[place - 1] in subject and _continues(text, one)
-    return one in subject or before or after
+def with_pronouns(subject: Collection[Span], text: str) -> set[Span]:
+    """These sentences, and those next to one of them where a pronoun opens the later of the two, and so on."""
+    found = set(subject)
+    for one, other in pairwise(sentences(text)):
+        if not found.isdisjoint((one, other)) and opens_with_pronoun(text[slice(*other)]):
+            found |= {one, other}
+    return found
 
 
 def subject_sentences(claim: str, text: str) -> list[Span]:
@@ -65,17 +66,14 @@ def subject_sentences(claim: str, text: str) -> list[Span]:
     """
     mine = values(claim)
     subject = on_subject(plain_stems(claim), text, 0.5) if mine else []
+    near = with_pronouns(subject, text)
     theirs = {value for span in subject for value in values(text[slice(*span)])}
     for value in () if values(claim, digits=True) & theirs else mine - theirs:
         places = [span for span in sentences(text) if value in values(text[slice(*span)])]
         rival = any(unit == value[1] for _, unit in theirs)
-        if places and rival and not any(goes_with(span, subject, text) for span in places):
+        if places and rival and near.isdisjoint(places):
             return subject
     return []
-
-
-def _continues(text: str, span: Span) -> bool:
-    return opens_with_pronoun(text[slice(*span)])
 
 
 @lru_cache(maxsize=8192)  # every claim of an answer is compared with the same sentences

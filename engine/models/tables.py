@@ -102,8 +102,11 @@ def with_columns(row: str, head: str) -> str:
     >>> with_columns("Iron | 1538", "Metal | Melts at")
     'Metal: Iron, Melts at: 1538'
     """
-    columns = zip(_cells(head), _cells(row), strict=False)
-    return ", ".join(f"{name}: {cell}" if name else cell for name, cell in columns if cell) or row
+    return _told(zip(_cells(head), _cells(row), strict=False)) or row
+
+
+def _told(columns: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{name}: {cell}" if name else cell for name, cell in columns if cell)
 
 
 def _for_claim(claim: str, row: str, head: str) -> str:
@@ -120,7 +123,7 @@ def _for_claim(claim: str, row: str, head: str) -> str:
     )
     if not theirs or said & theirs or not said & others:
         return with_columns(row, head)
-    return ", ".join(f"{name}: {cell}" if name else cell for name, cell in (first, *named))
+    return _told((first, *named))
 
 
 def named_rows(claim: str, text: str, table: TextTable) -> list[Span]:

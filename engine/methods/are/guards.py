@@ -41,7 +41,7 @@ from engine.methods.are.shared_words import WORD, is_content, missing
 from engine.methods.are.values import Evidence, Ruling
 from engine.models.alignment import stem
 from engine.models.protocols import Embedder, Entailment
-from engine.models.subject import goes_with, on_subject, plain_stems
+from engine.models.subject import on_subject, plain_stems, with_pronouns
 
 COPIED = "word for word in the source"
 ALL = 0.99  # share of the fact's words from which all are held: a parse is dear
@@ -178,7 +178,7 @@ def _elsewhere(fact: str, evidence: str) -> list[tuple[str, str]]:
         subject = on_subject(plain_stems(f"{fact[:start]} {fact[end:]}"), evidence, REST)
         last = name.split()[-1]
         places = [span for span in sentences(evidence) if last in evidence[slice(*span)]]
-        if subject and places and not any(goes_with(span, subject, evidence) for span in places):
+        if subject and places and with_pronouns(subject, evidence).isdisjoint(places):
             found.append((name, evidence[slice(*subject[0])]))
     return found
 
