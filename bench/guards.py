@@ -24,7 +24,11 @@ from msgspec.structs import replace
 from bench.results import conditions, write_section
 from bench.verifier import drafts
 from engine.core.settings import Verification
+from engine.core.text import sentences
+from engine.english.parser import parse
 from engine.english.statements import split
+from engine.english.tree import has_child
+from engine.english.words import LEAVE_OPEN
 from engine.methods.are.anchor import anchors
 from engine.methods.are.event_order import orders, turned
 from engine.methods.are.guards import Read, with_guards
@@ -51,9 +55,16 @@ SWITCHES = {
     "without order of events": replace(ON, event_order=False),
     "without anchored": replace(ON, anchored=False),
     "without roles": replace(ON, roles=False),
+    "without left open": replace(ON, left_open=False),
     "without word for word": replace(ON, word_for_word=False),
     "no guard": replace(
-        ON, names_and_numbers=False, event_order=False, anchored=False, roles=False, word_for_word=False
+        ON,
+        names_and_numbers=False,
+        event_order=False,
+        anchored=False,
+        roles=False,
+        left_open=False,
+        word_for_word=False,
     ),
 }
 
@@ -111,6 +122,47 @@ def turned_round(data: Path) -> list[Labelled]:
     return pairs
 
 
+def stated_plainly(data: Path, most: int = 200) -> dict[str, list[Labelled]]:
+    """Sentences of four sets below `data` whose main verb is after a modal or governs "to" and a verb, by what it does.
+
+    "Left open": the sentence as it is, and with that verb in the past alone, which it does not bear out. "Another
+    verb": with that verb in the past alone; mostly it bears it out ("began to"), but not always ("refused to").
+    """
+    found: dict[str, list[Labelled]] = {"left open, half of it stated plainly": [], "after another verb": []}
+    texts = {row["evidence"] for name in ORDERED for row in _rows(data / name)}
+    parts = [clean(text[a:b]) for text in sorted(texts) for a, b in sentences(text)]
+    for said in random.Random(1337).sample(parts, len(parts)):
+        plain, is_open = plainly(said) if len(said.split()) < 40 else ("", False)
+        kind, label = list(found)[not is_open], "irrelevant" if is_open else "supportive"
+        if plain and len(found[kind]) < most:
+            as_it_is = [(said, _evidence(said), CLASSES.index("supportive"))] if is_open else []
+            found[kind] += [*as_it_is, (plain, _evidence(said), CLASSES.index(label))]
+    return found
+
+
+def plainly(sentence: str) -> tuple[str, bool]:
+    """The sentence with the verb after its modal, or after "to", in the past alone; and was it left open before.
+
+    >>> plainly("It may rain soon."), plainly("Ann began to sing.")
+    (('It rained soon.', True), ('Ann sang.', False))
+    """
+    from lemminflect import getInflection, getLemma
+
+    root = next((t for t in parse(sentence) or () if t.head == t and t.pos_ in ("VERB", "AUX")), None)
+    if root is None or any(c.dep_ in ("neg", "expl") for c in root.children):
+        return "", False
+    modal = next((c for c in root.children if c.tag_ == "MD" and c.lower_ in LEAVE_OPEN), None)
+    verb = root if modal else next((c for c in root.children if c.dep_ == "xcomp" and c.tag_ in ("VB", "VBN")), None)
+    to = next((c for c in verb.children if c.tag_ == "TO"), None) if verb is not None else None
+    first = modal or next((c for c in root.lefts if c.dep_ in ("aux", "auxpass")), root)
+    if verb is None or not (modal or to) or has_child(verb, "conj") or any(c.dep_ == "conj" for c in root.children):
+        return "", False
+    form = next((c for c in verb.lefts if c.dep_ in ("aux", "auxpass") and c.tag_ == "VB"), verb)
+    past = next(iter(getInflection(form.lower_, "VBD")), "")
+    text = f"{sentence[: first.idx]}{past}{sentence[form.idx + len(form) :]}"
+    return text, bool(modal) or getLemma(root.lower_, upos="VERB")[0] in LEAVE_OPEN
+
+
 def own_facts(data: Path, count: int = 120) -> list[Labelled]:
     """Facts that the rules read from a sentence of a CLAP NQ passage, against the passage: as they are, and altered.
 
@@ -164,6 +216,7 @@ def main() -> None:
         "FEVER symmetric": drawn(asked.data / "fever_symmetric" / "verify.jsonl", asked.pairs),
         "HealthVer": drawn(asked.data / "healthver" / "verify.jsonl", asked.pairs),
         "orders, half of them turned round": turned_round(asked.data),
+        **stated_plainly(asked.data),
         OWN_FACTS: own_facts(asked.data),
         "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }

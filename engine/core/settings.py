@@ -210,6 +210,7 @@ class Verification(Value, frozen=True):
     names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
     event_order: Annotated[bool, about("Match the order of events")] = True
     roles: Annotated[bool, about("Match roles by meaning")] = True
+    left_open: Annotated[bool, about("Mark what a passage leaves open")] = True
     anchored: Annotated[bool, about("Evidence must name the subject")] = True
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True

@@ -147,6 +147,7 @@ FACTS = {
     "verification.names_and_numbers": False,
     "verification.event_order": False,
     "verification.roles": False,
+    "verification.left_open": False,
     "verification.anchored": False,
     "verification.edit": False,
 }

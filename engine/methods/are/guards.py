@@ -8,6 +8,8 @@ the passages say so, is editing required.
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
 supportive verdict under 0.9 is unsure, and remains supportive, if the fact names a role by a common noun and the
 passage has no word near in meaning to it.
+left_open: a supportive verdict is unsure where the passage says the fact only as a plan, a possibility, a condition or
+somebody's claim (english/left_open.py).
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
 named elsewhere (with names_and_numbers): a supportive verdict is unsure where the passage has a name of the fact in
@@ -30,6 +32,7 @@ from msgspec.structs import replace
 
 from engine.core.settings import Verification
 from engine.core.text import sentences
+from engine.english.left_open import left_open
 from engine.english.parser import common_nouns
 from engine.english.stated import states
 from engine.english.words import WHAT, WHO
@@ -132,6 +135,9 @@ def guarded(ruling: Ruling, pair: Read, settings: Verification, instead: Replace
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
             ruling = _contradicted(ruling, f"{why} the reverse", (word,))
+    if settings.left_open and ruling.verdict == "supportive" and not ruling.unsure:
+        word = left_open(evidence, fact)
+        ruling = _lowered(ruling, f'the passage leaves it open ("{word}")') if word else ruling
     if ruling.verdict == "editing_required" and not speaks(fact, evidence, anchor, settings):
         return _lowered(ruling, "no sentence of the passage contains enough of the fact")
     return ruling

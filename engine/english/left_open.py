@@ -1,0 +1,87 @@
+"""Does a text leave open what a fact says plainly: as a plan, a possibility, a condition, a claim, or nearly so.
+
+A small entailment model takes "plans to open", "may open" and "is said to open" for "opened". The fact's main verb, or
+what its "is" says, is looked up in the text, and the words that govern it there in `words.toml` (the veridicality of an
+event: Saurí and Pustejovsky, 2009). Left out: the verb in other words than the fact's, degrees of certainty, and a word
+that governs over several sentences. Without the parser nothing is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from engine.core.text import sentences, word_set
+from engine.english.parser import parse
+from engine.english.words import LEAVE_OPEN
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+_IF = word_set("if unless whether")
+_UNDER_WILL = _IF | word_set("may might could possibly perhaps unlikely")  # less than "will"
+_DEPENDENT = ("xcomp", "ccomp", "acl", "pcomp", "acomp", "oprd", "prep", "conj")
+
+
+def left_open(text: str, fact: str) -> str:
+    """The word by which the text leaves open what the fact says plainly; empty where it says so, or nothing of it.
+
+    >>> [left_open(text, "The plant opened in May.") for text in ("It plans to open.", "It opened. More may open.")]
+    ['plans', '']
+    """
+    said = parse(fact)
+    main = _main(said) if said is not None else None
+    if said is None or main is None:
+        return ""
+    own = {form for token in said if token.pos_ != "PROPN" for form in _forms(token)}  # "May" is no "may"
+    weigh = _UNDER_WILL if "will" in own else LEAVE_OPEN | _IF
+
+    def opened(word: Token) -> str:
+        return next((token.text for token in _governing(word, own) if weigh & _forms(token)), "")
+
+    found = [opened(word) for part in sentences(text) for word in _mentions(main, text[slice(*part)])]
+    return found[0] if found and all(found) and not opened(main) else ""
+
+
+def _main(said: Doc) -> Token | None:
+    """The main verb; of "is" what it says."""
+    root = next((token for token in said if token.head == token), None)
+    told = (c for c in root.children if c.dep_ in ("attr", "acomp")) if root is not None and root.pos_ == "AUX" else ()
+    return next(iter(told), root)
+
+
+def _mentions(main: Token, sentence: str) -> Iterator[Token]:
+    """The words of the sentence with the same lemma."""
+    lemma = _lemma(main.lower_)
+    if any(_lemma(word.strip(".,;:()\"'").lower()) == lemma for word in sentence.split()):
+        yield from (token for token in parse(sentence) or () if _lemma(token.lower_) == lemma)
+
+
+def _governing(word: Token, own: set[str]) -> Iterator[Token]:
+    """The words that may leave open what the word says: around it, around the fact's words, and above it."""
+    yield from (t for t in word.doc if t.dep_ == "advmod" and _lemma(t.head.lower_) in own and not t.head.like_num)
+    yield from _above(word)
+
+
+def _above(word: Token) -> Iterator[Token]:
+    for child in word.children:
+        if child.tag_ == "MD" or child.dep_ == "mark":
+            yield child
+        if child.dep_ == "advcl":
+            yield from (mark for mark in child.children if mark.lower_ in _IF)
+    if word.head != word and (word.dep_ in _DEPENDENT or word.head.pos_ == "AUX"):
+        yield word.head
+        yield from _above(word.head)
+
+
+def _forms(token: Token) -> set[str]:
+    return {token.lower_, _lemma(token.lower_)}
+
+
+@lru_cache(maxsize=4096)
+def _lemma(word: str) -> str:
+    from lemminflect import getLemma  # it loads spaCy, too
+
+    found = getLemma(word, upos="VERB")
+    return found[0].lower() if found else word

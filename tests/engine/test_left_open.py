@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+from msgspec.structs import replace
+
+from engine.core.settings import Verification
+from engine.english.left_open import left_open
+from engine.methods.are.guards import guarded
+from engine.methods.are.values import Ruling
+from tests.engine.are.test_guards import read
+
+SUPPORTIVE = Ruling(verdict="supportive", by="v", note="supportive by v")
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "word"),
+    [
+        ("The board plans to approve the merger in June.", "The board approved the merger.", "plans"),
+        ("The council rejected a proposal to raise rents.", "The council raised rents.", "proposal"),
+        ("The committee recommended raising the fee.", "The fee was raised.", "recommended"),
+        ("The lease was due to end in March.", "The lease ended in March.", "due"),
+        ("The company may close two plants.", "The company closes two plants.", "may"),
+        ("The company may close two plants.", "The company will close two plants.", "may"),
+        ("If it is hot, the reactor shuts down.", "The reactor shut down.", "If"),
+        ("Critics claim that the dam is unsafe.", "The dam is unsafe.", "claim"),
+        ("He is believed to have died in 1990.", "He died in 1990.", "believed"),
+        ("Sales almost doubled in 2019.", "Sales doubled in 2019.", "almost"),
+        ("Nearly all members voted for it.", "All members voted for it.", "Nearly"),
+    ],
+)
+def test_plans_possibilities_conditions_and_claims_leave_open_what_they_are_about(text: str, fact: str, word: str):
+    assert left_open(text, fact) == word
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("The team managed to reach the summit.", "The team reached the summit."),
+        ("The mayor announced that the pool is open.", "The pool is open."),
+        ("The plant is expected to open in 2018.", "The plant will open in 2018."),
+        ("The bridge may close.", "The bridge may close."),
+        ("The board plans to approve the merger.", "The board plans to approve the merger."),
+        ("The board planned to approve the merger. In July it approved it.", "The board approved the merger."),
+        ("The set should be sold.", "The set is old."),
+        ("The team reached it, and May said that it may snow.", "The team reached it in May."),
+    ],
+)
+def test_what_is_said_plainly_anywhere_or_left_open_by_the_fact_itself_is_not_open(text: str, fact: str):
+    assert left_open(text, fact) == ""
+
+
+def test_a_supportive_verdict_on_what_a_passage_leaves_open_is_unsure_and_says_by_which_word():
+    pair = read("The board approved the merger.", "The board plans to approve the merger in June.")
+    ruling = guarded(SUPPORTIVE, pair, Verification())
+    assert ruling.verdict == "supportive" and ruling.unsure and ruling.lowered
+    assert ruling.note == 'supportive by v; unsure, the passage leaves it open ("plans")'
+    assert guarded(SUPPORTIVE, pair, replace(Verification(), left_open=False)) == SUPPORTIVE
+    contradicted = replace(SUPPORTIVE, verdict="editing_required")
+    assert guarded(contradicted, pair, Verification()) == contradicted
+
+
+@given(st.text(max_size=60), st.text(max_size=40))
+def test_any_text_is_read(text: str, fact: str):
+    assert isinstance(left_open(text, fact), str)
