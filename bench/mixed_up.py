@@ -1,13 +1,15 @@
-"""Measure claims that mix up what two sentences of a passage say: python -m bench.mixed_up --data DIR [--write].
+"""Measure claims that mix up what a passage says in two places: python -m bench.mixed_up --data DIR [--write].
 
 Facts that the rules read from a sentence of a CLAP NQ page, as they are and with the number, or the name, of another
-sentence of the page in the place of their own. The verifier judges each against the page: by windows as they come, by
-what it reads for the claim (engine/models/tables.py and subject.py), and with the guards of a check. The seed is fixed.
+sentence of the page, or of another fact of their sentence, in the place of their own. The verifier judges each against
+the page: by windows as they come, by what it reads for the claim (engine/models/tables.py and subject.py), and with the
+guards of a check. The seed is fixed.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -45,16 +47,16 @@ def named(text: str) -> list[Value]:
 
 
 def mixed_up(
-    sentences: Sequence[str], values: Callable[[str], list[Value]], rng: random.Random
+    sentences: Sequence[str], values: Callable[[str], list[Value]], rng: random.Random, within: bool
 ) -> tuple[str, str] | None:
-    """A fact of a page, and the same with a value of another of its sentences; None where it has none of these."""
+    """A fact of a page, and the same with a value of another sentence, or fact `within` its own; None without one."""
     for place, sentence in enumerate(sentences):
-        others = [value for other in [*sentences[:place], *sentences[place + 1 :]] for value in values(other)]
-        for fact in split(sentence):
-            mine = values(fact)
-            rivals = [
-                v for v in others if len(mine) == 1 and v[3] == mine[0][3] and v[2].lower() not in sentence.lower()
-            ]
+        facts = split(sentence)
+        for number, fact in enumerate(facts):
+            apart = (facts, number) if within else (sentences, place)
+            others = [value for other in _without(*apart) for value in values(other)]
+            mine, near = values(fact), (fact if within else sentence).lower()
+            rivals = [v for v in others if len(mine) == 1 and v[3] == mine[0][3] and v[2].lower() not in near]
             if rivals:
                 start, end, *_ = mine[0]
                 stop = "" if fact.endswith(".") else "."
@@ -62,11 +64,15 @@ def mixed_up(
     return None
 
 
-def drawn(data: Path, values: Callable[[str], list[Value]]) -> Iterator[tuple[str, str, str]]:
+def _without(parts: Sequence[str], place: int) -> list[str]:
+    return [*parts[:place], *parts[place + 1 :]]
+
+
+def drawn(data: Path, values: Callable[[str], list[Value]], within: bool) -> Iterator[tuple[str, str, str]]:
     """Facts, the same mixed up, and their pages."""
     rng = random.Random(1337)
     pages = pages_of(data, ("clapnq",))
-    found = ((mixed_up(page.sentences, values, rng), page) for page in rng.sample(pages, len(pages)))
+    found = ((mixed_up(page.sentences, values, rng, within), page) for page in rng.sample(pages, len(pages)))
     pairs = ((*pair, " ".join(page.sentences)) for pair, page in found if pair)
     yield from (pair for pair, _ in zip(pairs, range(MOST), strict=False))
 
@@ -91,15 +97,16 @@ def main() -> None:
     verifier, embedder = load_embedded(), load_embedder()
     heads = "facts | n | by windows: borne out | contradicted | by what is read: borne out | contradicted"
     lines = [f"| {heads} | with guards: borne out, sure | contradicted, sure |", f"|{'---|' * 8}"]
-    for kind, values in (("number", numbers), ("name", named)):
-        triples = list(drawn(asked.data, values))
-        for place, name in enumerate((f"with a {kind}, as they are", f"with the {kind} of another sentence")):
+    kinds, places = (("number", numbers), ("name", named)), ((False, "sentence"), (True, "fact of the sentence"))
+    for (kind, values), (within, where) in itertools.product(kinds, places):
+        triples = list(drawn(asked.data, values, within))
+        for place, name in enumerate((f"with a {kind}, as they are", f"with the {kind} of another {where}")):
             found = outcomes([(triple[place], triple[2]) for triple in triples], verifier, embedder)
             shares = [one.count(v) / len(triples) for one in found for v in ("supportive", "editing_required")]
             lines.append(f"| {name} | {len(triples)} | {' | '.join(f'{share:.2f}' for share in shares)} |")
             print(lines[-1], flush=True)
     if asked.write:
-        head = ["## Claims that mix up two sentences", "", f"Made from CLAP NQ, embedded verifier. {conditions()}", ""]
+        head = ["## Claims that mix up two places", "", f"Made from CLAP NQ, embedded verifier. {conditions()}", ""]
         write_section("mixed_up", "\n".join([*head, *lines]))
 
 

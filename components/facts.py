@@ -102,7 +102,8 @@ def _said(mark: Mark | None) -> list[str]:
 
 def _lines(record: FactRecord) -> list[str]:
     """The details of a fact: its outcome, who decided, both columns of support, who split it."""
-    said = [f"{MEANING[record.outcome].capitalize()}."]
+    doubt = record.ruling.doubt if record.ruling else ""
+    said = [f"{MEANING[record.outcome].capitalize()}.", *([f"Unsure: {doubt}."] if doubt else [])]
     columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
     told = {True: "supported", False: "not supported"}
     said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]

@@ -153,7 +153,7 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
     if fact.against is not None:
         notes.append(f"Another source may say otherwise. {_place(fact.against)}: “{fact.against.words}”")
     if fact.state == "unsure" and fact.mark is None:
-        notes.append("The verifier is unsure: read the source.")
+        notes.append(f"Unsure: {fact.doubt}." if fact.doubt else "The verifier is unsure: read the source.")
     if fact.mark is not None:
         notes.append(f"{fact.mark.author} says {fact.mark.value}: {fact.mark.reason}")
     return {

@@ -86,7 +86,8 @@ class FactEdit(Value, frozen=True):
 class FactVerdict(Value, frozen=True):
     """A fact by its number ("2.1"), its verdict, by whom, its evidence; `rewritten`: a reviewer wrote its sentence.
 
-    `against` is the sentence of another passage that contradicts a fact that the check found borne out.
+    `against` is the sentence of another passage that contradicts a fact that the check found borne out. `doubt` is why
+    a guard made the verdict unsure.
     """
 
     number: str
@@ -100,6 +101,7 @@ class FactVerdict(Value, frozen=True):
     mark: Mark | None = None
     edits: tuple[FactEdit, ...] = ()
     rewritten: bool = False
+    doubt: str = ""
 
     def mends(self, edit: FactEdit) -> bool:
         """Whether the edit corrects the fact; a deletion of what is only not found or unsure takes it out."""
@@ -372,6 +374,7 @@ def fact_verdict(
         proposed=fact.edit.after if fact.edit else "",
         mark=mark,
         edits=edits,
+        doubt=ruling.doubt if ruling else "",
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.core.text import sentences, word_set
 from engine.english.parser import parse
+from engine.english.tree import SUBJECTS, has_child
 from engine.english.words import LEAVE_OPEN
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _IF = word_set("if unless whether")
 _UNDER_WILL = _IF | word_set("may might could possibly perhaps unlikely")  # less than "will"
-_DEPENDENT = ("xcomp", "ccomp", "acl", "pcomp", "acomp", "oprd", "prep", "conj")
+_DEPENDENT = ("xcomp", "ccomp", "acl", "pcomp", "acomp", "oprd", "prep")
 
 
 def left_open(text: str, fact: str) -> str:
@@ -70,7 +71,9 @@ def _above(word: Token) -> Iterator[Token]:
             yield child
         if child.dep_ == "advcl":
             yield from (mark for mark in child.children if mark.lower_ in _IF)
-    if word.head != word and (word.dep_ in _DEPENDENT or word.head.pos_ == "AUX"):
+    if word.dep_ == "conj":  # it shares what is above the first verb, unless it has a subject of its own
+        yield from () if has_child(word, *SUBJECTS) else _above(word.head)
+    elif word.head != word and (word.dep_ in _DEPENDENT or word.head.pos_ == "AUX"):
         yield word.head
         yield from _above(word.head)
 

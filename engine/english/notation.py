@@ -3,11 +3,10 @@
 Small models compare characters, so to them the same day or amount in another notation is another one. Dates that are
 written in digits or with a shortened month become words (dateparser). An amount, measure, rank or time of day of the
 evidence, in digits, words or Roman digits, becomes that of the claim where both are equal (units by pint); where they
-differ, it keeps its own notation.
-No paper's method. Left out: years of two digits, "03/05/2024" where no date of the texts tells which is the month,
-"2.000" for two thousand, a third for 33%, the end of a range whose start has its unit too ("3-5 km"). Tried, and as
-good for false claims as for true ones: abbreviated names ("WHO"), decades for years, numbers that fit a comparison
-("over a million" for 1.2 million).
+differ, it keeps its own notation. "03/05/2024" is either day where no date of the texts tells which is the month.
+No paper's method. Left out: years of two digits, "2.000" for two thousand, a third for 33%, the end of a range whose
+start has its unit too ("3-5 km"). Tried, and as good for false claims as for true ones: abbreviated names ("WHO"),
+decades for years, numbers that fit a comparison ("over a million" for 1.2 million).
 """
 
 from __future__ import annotations
@@ -279,6 +278,35 @@ def values(text: str, *, digits: bool = False) -> frozenset[tuple[float | str, s
     return frozenset(one.keys[0] for one in found) - {(1.0, "")}
 
 
+def fitting_order(claim: str, evidence: str) -> str:
+    """The order ("DMY" or "MDY") in which a date like 03/05/2024 is one of the other text; empty where a date tells it.
+
+    >>> fitting_order("Due on 5 March 2024.", "Due on 03/05/2024."), fitting_order("Due on 5 May.", "By 13/05/2024.")
+    ('MDY', '')
+    """
+    if _order(claim) or _order(evidence) or not _SLASHED.search(f"{claim} {evidence}"):
+        return ""
+    return next((order for order in ("DMY", "MDY") if _dates(claim, order) & _dates(evidence, order)), "")
+
+
+def either_day(claim: str, evidence: str) -> str:
+    """The date like 03/05/2024 that one text has and the other has in words, if it can be another day, too; else empty.
+
+    >>> either_day("Due on 5 March 2024.", "Due on 03/05/2024."), either_day("Due on 03/05/2024.", "On 03/05/2024.")
+    ('03/05/2024', '')
+    """
+    order = fitting_order(claim, evidence)
+    both = _dates(claim, order) & _dates(evidence, order) if order else ()
+    written = (found.group() for found in _SLASHED.finditer(f"{claim} {evidence}") if found[1] != found[2])
+    return next(
+        (one for one in written if _in_words(one, order) in both and not (one in claim and one in evidence)), ""
+    )
+
+
+def _dates(text: str, order: str) -> set[float | str]:
+    return {one.value for one in amounts(dates_in_words(text, order)) if one.unit == "date"}
+
+
 def in_one_notation(claim: str, evidence: str) -> tuple[str, str]:
     """Claim and evidence with dates in words, and equal dates, amounts, measures and times as the claim has them.
 
@@ -287,7 +315,11 @@ def in_one_notation(claim: str, evidence: str) -> tuple[str, str]:
     >>> in_one_notation("It takes 0.5 kg.", "It takes 500 g.")[1]
     'It takes 0.5 kg.'
     """
-    claim, evidence = dates_in_words(claim, _order(evidence)), dates_in_words(evidence, _order(claim))
+    fitting = fitting_order(claim, evidence)
+    claim, evidence = (
+        dates_in_words(claim, _order(evidence) or fitting),
+        dates_in_words(evidence, _order(claim) or fitting),
+    )
     said = [(one, claim[one.start : one.end]) for one in reversed(amounts(claim))]
     mine = {key: written for one, written in said for key in one.keys}
     kept = {written for _, written in said}

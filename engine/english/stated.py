@@ -27,9 +27,9 @@ _SHARED = ("nsubj", "nsubjpass", *_AUXILIARIES)  # what a later verb of a series
 def states(sentence: str, fact: str) -> bool:
     """Whether `sentence` says `fact` in its own words; never for a fact about a pronoun.
 
-    >>> text = "Ada Quill, a pilot, flew to Oslo on Monday and wrote to Bo."
-    >>> [states(text, f"Ada Quill {said}") for said in ("flew to Oslo", "wrote to Bo", "flew to Bo")]
-    [True, True, False]
+    >>> text = "Ada Quill, a pilot, flew to Oslo on Monday and wrote to Bo, and Cleo drove home."
+    >>> [states(text, f"Ada Quill {said}") for said in ("flew to Oslo", "wrote to Bo", "flew to Bo", "drove home")]
+    [True, True, False, False]
     """
     wanted = _words(fact)
     if len(wanted) < 3 or opens_with_pronoun(fact):
@@ -58,7 +58,7 @@ def _is_whole(kept: Sequence[Token], words: Iterable[Token]) -> bool:
     gone = [token for token in words if token.i not in held]
     if any(t.lower_ in LIMITS or t.dep_ == "neg" for t in gone):
         return False
-    if any(t.head.i in held and (t.dep_ in _AUXILIARIES or t.head.like_num) for t in gone):
+    if any(t.head.i in held and (t.dep_ in _SHARED or t.head.like_num) for t in gone):
         return False
     return all(_hangs_on(token, held, series) for token in kept)
 

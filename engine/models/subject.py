@@ -2,12 +2,12 @@
 
 A small model does not bind a number to its subject: "Adults pay 60 euros" is borne out for it by "Adults pay 90 euros.
 Seniors pay 60 euros." Of the sentence on adults alone it is not. So a verifier reads that one alone. No paper's method.
-Left out: numbers of other parts of one sentence. For names see methods/are/guards.py.
+Left out: names, and numbers of another part of the sentence (methods/are/guards.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -37,10 +37,19 @@ def about(claim: str, text: str) -> str:
 
 def on_subject(words: Collection[str], text: str, share: float) -> list[Span]:
     """Spans of the sentences that hold most of these stems; none where they hold less than `share` of them."""
-    spans = sentences(text) if words else ()
-    held = [len(plain_stems(text[slice(*span)]).intersection(words)) for span in spans]
+    spans = sentences(text)
+    return [spans[place] for place in holding_most(words, [text[slice(*span)] for span in spans], share)]
+
+
+def holding_most(words: Collection[str], parts: Sequence[str], share: float) -> list[int]:
+    """Places of the parts that hold most of these stems; none where they hold less than `share` of them, or of none.
+
+    >>> holding_most({"adult", "pay"}, ["Adults pay 90", "Seniors pay 60"], 0.5)
+    [0]
+    """
+    held = [len(plain_stems(part).intersection(words)) for part in parts]
     most = max(held, default=0)
-    return [span for span, count in zip(spans, held, strict=True) if count == most >= share * len(words)]
+    return [place for place, count in enumerate(held) if count == most >= share * len(words) > 0]
 
 
 def with_pronouns(subject: Collection[Span], text: str) -> set[Span]:

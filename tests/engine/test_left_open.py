@@ -54,10 +54,17 @@ def test_a_supportive_verdict_on_what_a_passage_leaves_open_is_unsure_and_says_b
     pair = read("The board approved the merger.", "The board plans to approve the merger in June.")
     ruling = guarded(SUPPORTIVE, pair, Verification())
     assert ruling.verdict == "supportive" and ruling.unsure and ruling.lowered
-    assert ruling.note == 'supportive by v; unsure, the passage leaves it open ("plans")'
+    assert ruling.note == f"supportive by v; unsure, {ruling.doubt}"
+    assert ruling.doubt == 'the passage leaves it open ("plans")' and not SUPPORTIVE.doubt
     assert guarded(SUPPORTIVE, pair, replace(Verification(), left_open=False)) == SUPPORTIVE
     contradicted = replace(SUPPORTIVE, verdict="editing_required")
     assert guarded(contradicted, pair, Verification()) == contradicted
+
+
+def test_a_date_that_can_be_another_day_is_unsure():
+    pair = read("It was signed on 5 March 2024.", "It was signed on 03/05/2024.")
+    ruling = guarded(SUPPORTIVE, pair, Verification())
+    assert ruling.verdict == "supportive" and ruling.note.endswith("; unsure, 03/05/2024 can be another day, too")
 
 
 @given(st.text(max_size=60), st.text(max_size=40))

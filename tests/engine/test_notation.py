@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.english.notation import amounts, dates_in_words, in_one_notation
+from engine.english.notation import amounts, dates_in_words, either_day, fitting_order, in_one_notation
 from engine.methods.are.edit import replacements
 from engine.methods.are.event_order import against
 from engine.methods.are.shared_words import missing
@@ -128,6 +128,15 @@ def test_one_text_tells_the_order_of_dates_for_both():
     told = ("Signed on 3 May 2024.", "Signed on 3 May 2024, due on 13 May 2024.")
     assert in_one_notation(claim, evidence) == told
     assert in_one_notation(evidence, claim) == told[::-1]
+
+
+@pytest.mark.parametrize(("day", "order"), [("5 March 2024", "MDY"), ("3 May 2024", "DMY"), ("4 May 2024", "")])
+def test_where_no_text_tells_the_order_of_a_date_it_is_either_day(day, order):
+    claim, evidence = f"Signed on {day}.", "Signed on 03/05/2024."
+    assert fitting_order(claim, evidence) == order
+    assert in_one_notation(claim, evidence)[1] == (claim if order else evidence)
+    assert either_day(claim, evidence) == either_day(evidence, claim) == ("03/05/2024" if order else "")
+    assert either_day(claim, f"{evidence} Due on 13/05/2024.") == ""
 
 
 def test_a_date_and_a_time_that_overlap_are_not_written_twice():

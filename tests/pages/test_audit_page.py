@@ -85,6 +85,18 @@ def test_a_pasted_answer_is_audited_sentence_by_sentence(app):
     assert [piece.get("number") for piece in drawn[0]["pieces"]] == [None, 1, None]
 
 
+@pytest.mark.parametrize(
+    ("doubt", "said"), [("it is open", "Unsure: it is open."), ("", "The verifier is unsure: read the source.")]
+)
+def test_an_unsure_verdict_says_why_where_a_guard_made_it_so(doubt, said):
+    case = checked_case()
+    verdict = case_verdict(case, review_of(()))
+    first, *rest = verdict.sentences
+    fact = replace(first.facts[0], stand="unsure", doubt=doubt, edits=())
+    verdict = replace(verdict, sentences=(replace(first, facts=(fact,)), *rest))
+    assert said in sentences_data(case, verdict)["sentences"][0]["facts"][0]["notes"]
+
+
 def stored_check(app):
     """A case whose answer was checked, open on the Audit page, and its last verdict."""
     store().save(replace(checked_case(), origin="imported"))

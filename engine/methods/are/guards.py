@@ -1,8 +1,9 @@
 """Guards for the verifier: word counts can change a verdict, and the ruling says so.
 
 names_and_numbers: a small entailment model overlooks a number or name that is not in the evidence. A supportive verdict
-on a fact with one is unsure. Where the sentence on the fact lacks one, and the model finds the fact much likelier borne
-out with a number or name of that sentence in its place, the passage contradicts the fact (editing required).
+on a fact with one is unsure, as is one on a date that "03/05/2024" may be. Where the sentence on the fact lacks one,
+and the model finds the fact much likelier borne out with a number or name of that sentence in its place, the passage
+contradicts the fact (editing required).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
@@ -12,8 +13,9 @@ left_open: a supportive verdict is unsure where the passage says the fact only a
 somebody's claim (english/left_open.py).
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
-named elsewhere (with names_and_numbers): a supportive verdict is unsure where the passage has a name of the fact in
-sentences on something else only, and its sentence on the rest of the fact alone contradicts the fact.
+said elsewhere (with names_and_numbers): a supportive verdict is unsure where the passage has a name or number of the
+fact only in sentences, or in facts of its sentence, on something else, and its part on the rest of the fact contradicts
+the fact when it is read alone.
 word_for_word: a passage that says the fact in its own words bears it out, whatever the verifier says: the answer's
 whole sentence is one of the passage's, or the fact's words are in one in the same order (english/stated.py). Words
 decide then; the ruling says so and has no probabilities.
@@ -24,34 +26,37 @@ language model. Left out: guards for a language model's verdicts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from msgspec.structs import replace
 
 from engine.core.settings import Verification
-from engine.core.text import sentences
+from engine.core.text import Span, sentences
 from engine.english.left_open import left_open
+from engine.english.notation import amounts, either_day, values
 from engine.english.parser import common_nouns
 from engine.english.stated import states
+from engine.english.statements import split
 from engine.english.words import WHAT, WHO
 from engine.methods.are.anchor import SPEAKS, Anchor
 from engine.methods.are.edit import CANDIDATES, Replacement, apply, replacements
 from engine.methods.are.event_order import against
 from engine.methods.are.names import names
 from engine.methods.are.shared_words import WORD, is_content, missing
-from engine.methods.are.values import Evidence, Ruling
+from engine.methods.are.values import UNSURE_AS, Evidence, Ruling
 from engine.models.alignment import stem
 from engine.models.protocols import Embedder, Entailment
-from engine.models.subject import on_subject, plain_stems, with_pronouns
+from engine.models.subject import holding_most, on_subject, plain_stems, with_pronouns
 
 COPIED = "word for word in the source"
 ALL = 0.99  # share of the fact's words from which all are held: a parse is dear
 SAME = 0.5  # share from which a sentence's number or name may be what the fact should have
 PREFERS = 0.2  # p(supportive) that it adds, from which the passage contradicts the fact; bench/guards.py
 
-REST = 0.6  # share of the fact's other words from which a sentence is on what the fact says of a name
+REST = 0.6  # share of the fact's other words from which a part is on what the fact says of a name or number
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
 WELL = 0.9  # p(supportive) from which roles are not compared
@@ -82,7 +87,7 @@ def with_guards(
         guarded(ruling, pair, settings, other) for ruling, pair, other in zip(rulings, pairs, instead, strict=True)
     ]
     if settings.names_and_numbers:
-        found = named_elsewhere(found, pairs, verifier)
+        found = said_elsewhere(found, pairs, verifier)
     found = doubted(found, pairs, embedder, settings)
     return list(map(word_for_word, found, pairs)) if settings.word_for_word else found
 
@@ -135,12 +140,18 @@ def guarded(ruling: Ruling, pair: Read, settings: Verification, instead: Replace
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
             ruling = _contradicted(ruling, f"{why} the reverse", (word,))
-    if settings.left_open and ruling.verdict == "supportive" and not ruling.unsure:
-        word = left_open(evidence, fact)
-        ruling = _lowered(ruling, f'the passage leaves it open ("{word}")') if word else ruling
+    if settings.names_and_numbers and _is_sure(ruling) and (date := either_day(fact, evidence)):
+        ruling = _lowered(ruling, f"{date} can be another day, too")
+    if settings.left_open and _is_sure(ruling) and (word := left_open(evidence, fact)):
+        ruling = _lowered(ruling, f'the passage leaves it open ("{word}")')
     if ruling.verdict == "editing_required" and not speaks(fact, evidence, anchor, settings):
         return _lowered(ruling, "no sentence of the passage contains enough of the fact")
     return ruling
+
+
+def _is_sure(ruling: Ruling) -> bool:
+    """Does it bear the fact out, and is it not unsure yet."""
+    return ruling.verdict == "supportive" and not ruling.unsure
 
 
 def word_for_word(ruling: Ruling, pair: Read) -> Ruling:
@@ -164,29 +175,54 @@ def speaks(fact: str, evidence: str, anchor: Anchor, settings: Verification) -> 
     return settings.event_order and against(fact, evidence[anchor.start : anchor.end]) is not None
 
 
-def named_elsewhere(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[Ruling]:
-    """The rulings, unsure where a name is only in sentences on something else and the fact's own one contradicts it."""
+def said_elsewhere(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[Ruling]:
+    """The rulings, unsure where the part on the fact lacks a value of it that other parts have, and contradicts it."""
     found, asked = list(rulings), []
     for place, (ruling, pair) in enumerate(zip(rulings, pairs, strict=True)):
-        if ruling.verdict == "supportive" and not ruling.unsure:
-            asked += [(place, name, sentence) for name, sentence in _elsewhere(pair.fact, pair.evidence.text)]
-    judged = verifier.judge([(pairs[place].fact, sentence) for place, _, sentence in asked]) if asked else []
-    for (place, name, _), one in zip(asked, judged, strict=True):
+        if _is_sure(ruling):
+            asked += [(place, value, part) for value, part in _elsewhere(pair.fact, pair.evidence.text)]
+    judged = verifier.judge([(pairs[place].fact, part) for place, _, part in asked]) if asked else []
+    for (place, value, _), one in zip(asked, judged, strict=True):
         if one.verdict == "editing_required" and not found[place].unsure:
-            found[place] = _lowered(found[place], f"the sentence on this does not name {name}")
+            found[place] = _lowered(found[place], f"the part on this does not contain {value}")
     return found
 
 
-def _elsewhere(fact: str, evidence: str) -> list[tuple[str, str]]:
-    """Names of the fact that the evidence has in other sentences than that on the rest of the fact, with this one."""
-    found = []
-    for start, end, name in names(fact):
-        subject = on_subject(plain_stems(f"{fact[:start]} {fact[end:]}"), evidence, REST)
-        last = name.split()[-1]
-        places = [span for span in sentences(evidence) if last in evidence[slice(*span)]]
+def _elsewhere(fact: str, evidence: str) -> Iterator[tuple[str, str]]:
+    """Names and numbers of the fact that the evidence has only apart from what it says of the rest, with this part.
+
+    That is a sentence, or one of its own facts. A number of another sentence is for the verifier (models/subject.py).
+    """
+    for (start, end), value, has in _values(fact):
+        rest = plain_stems(f"{fact[:start]} {fact[end:]}")
+        subject = on_subject(rest, evidence, REST)
+        places = [span for span in sentences(evidence) if has(evidence[slice(*span)])]
         if subject and places and with_pronouns(subject, evidence).isdisjoint(places):
-            found.append((name, evidence[slice(*subject[0])]))
-    return found
+            yield value, evidence[slice(*subject[0])]
+        for span in sorted({*subject}.intersection(places)):
+            parts = split(evidence[slice(*span)])
+            own = [part for part in parts if has(part)]
+            near = holding_most(rest, parts, REST)
+            if near and own and not holding_most(rest, own, REST):
+                yield value, parts[near[0]]
+
+
+def _values(fact: str) -> Iterator[tuple[Span, str, Callable[[str], bool]]]:
+    """The names, and the numbers in digits, of a fact: where, as written, and whether a text has it."""
+    for start, end, name in names(fact):
+        yield (start, end), name, partial(_has_word, name.split()[-1])
+    for one in amounts(fact):
+        raw = fact[one.start : one.end]
+        if any(c.isdigit() for c in raw):
+            yield (one.start, one.end), raw, partial(_has_value, one.keys[0])
+
+
+def _has_word(word: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(word)}(?!\w)", text) is not None
+
+
+def _has_value(value: tuple[float | str, str], text: str) -> bool:
+    return value in values(text)
 
 
 def _contradicted(ruling: Ruling, why: str, lacking: tuple[str, ...]) -> Ruling:
@@ -195,7 +231,7 @@ def _contradicted(ruling: Ruling, why: str, lacking: tuple[str, ...]) -> Ruling:
 
 
 def _lowered(ruling: Ruling, why: str) -> Ruling:
-    return replace(ruling, unsure=True, lowered=True, note=f"{ruling.note.removesuffix('; unsure')}; unsure, {why}")
+    return replace(ruling, unsure=True, lowered=True, note=f"{ruling.note.removesuffix('; unsure')}{UNSURE_AS}{why}")
 
 
 def doubted(
@@ -206,7 +242,7 @@ def doubted(
     asked = {
         place: (unheld_nouns(pair.fact, texts[place]), _terms(texts[place]))
         for place, (ruling, pair) in enumerate(zip(rulings, pairs, strict=True))
-        if settings.roles and ruling.verdict == "supportive" and not ruling.unsure
+        if settings.roles and _is_sure(ruling)
         if ruling.scores.get("supportive", 1.0) < WELL
     }
     asked = {place: (nouns, terms) for place, (nouns, terms) in asked.items() if nouns}

@@ -136,7 +136,13 @@ class Ruling(Value, frozen=True):
         found = _BECAUSE.match(self.note)
         return found["why"] if found else ""
 
+    @property
+    def doubt(self) -> str:
+        """Why a guard made it unsure; empty where the probability did, or nothing."""
+        return self.note.partition(UNSURE_AS)[2] if self.lowered else ""
 
+
+UNSURE_AS = "; unsure, "  # in the note of a ruling, before the reason
 _BECAUSE = re.compile(r"supportive, because (?P<why>.+?); else ", re.DOTALL)
 
 

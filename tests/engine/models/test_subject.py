@@ -15,6 +15,9 @@ from engine.models.subject import on_subject, subject_sentences, with_pronouns
 from engine.models.verifier import load_entailment
 
 FEES = "Adults pay 90 euros. Seniors pay 60 euros. Students pay 45 euros."
+FOUNDERS = "Ann Berg founded the school in Cork. Later Bo Lind became its head and moved it to Riga."
+SHARED = "Ann Berg founded the school in Cork, and Bo Lind moved the school to Riga."
+RATES = "The river is 45 km long, and the canal is 12 km long."
 
 
 def read(claim: str, text: str) -> list[str]:
@@ -80,17 +83,21 @@ def test_the_verifier_binds_a_number_to_its_sentence(claim, verdict):
     assert judged.verdict == verdict
 
 
-@pytest.mark.parametrize(("name", "unsure"), [("Ann Berg", False), ("Bo Lind", True)])
-def test_a_name_of_another_sentence_makes_the_verdict_unsure(name, unsure):
-    text = "Ann Berg founded the school in Cork. Later Bo Lind became its head and moved it to Riga."
+@pytest.mark.parametrize(
+    ("text", "fact", "elsewhere"),
+    [
+        (FOUNDERS, "Ann Berg founded the school in Cork.", ""),
+        (FOUNDERS, "Bo Lind founded the school in Cork.", "Bo Lind"),
+        (SHARED, "Bo Lind moved the school to Riga.", ""),
+        (SHARED, "Ann Berg moved the school to Riga.", "Ann Berg"),
+        (RATES, "The river is 45 km long.", ""),
+        (RATES, "The canal is 45 km long.", "45 km"),
+    ],
+)
+def test_a_name_or_number_of_another_part_makes_the_verdict_unsure(text, fact, elsewhere):
     passage = Passage(id="1", document="1", title="", ordinal=0, start=0, end=len(text), text=text)
-    task = Task(
-        "Who founded it?",
-        f"{name} founded the school in Cork.",
-        Sources(embedder=load_embedder(), case=(passage,)),
-        Tools(load_entailment()),
-    )
-    (fact,) = check_answer(task).facts
-    ruling = fact.iterations[0].checks[0].ruling
-    assert (ruling.verdict, ruling.unsure) == ("supportive", unsure)
-    assert unsure == (f"the sentence on this does not name {name}" in ruling.note)
+    task = Task("Who?", fact, Sources(embedder=load_embedder(), case=(passage,)), Tools(load_entailment()))
+    (checked,) = check_answer(task).facts
+    ruling = checked.iterations[0].checks[0].ruling
+    assert (ruling.verdict, ruling.unsure) == ("supportive", bool(elsewhere))
+    assert not elsewhere or f"the part on this does not contain {elsewhere}" in ruling.note
