@@ -1,7 +1,8 @@
 """Replace the pronoun that opens a fact with its name (ARE, appendix A.2), by the parser's names and numbers.
 
 "He" and "she" refer to the last person that was a subject, "it" to the last other subject, "they" to the last plural or
-list. Without such a subject, or without the parser, the pronoun stays. Left out: pronouns inside a fact.
+list. Without such a subject, or without the parser, the pronoun stays, as does "it" behind the subject of its own
+sentence. Left out: pronouns inside a fact.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ class Known:
         else:
             kinds = ("he", "she", "it", "this") if subject.pos_ == "PROPN" and len(words) == 1 else ("it", "this")
         return Known({**self.subjects, **dict.fromkeys(kinds, words.text)})
+
+    @property
+    def people(self) -> Known:
+        """Without things: "it" behind the subject of its own sentence is another noun too often."""
+        return Known({kind: name for kind, name in self.subjects.items() if kind not in ("it", "this")})
 
 
 def _is_person(word: Token) -> bool:

@@ -137,17 +137,24 @@ def plain(text: str) -> str:
 
 
 def facts_by_rules(clauses: Sequence[Clause]) -> list[Clause]:
-    """The clauses with their facts; a pronoun refers to a subject of the clauses before it."""
-    known, done = Known(), []
+    """The clauses with their facts.
+
+    A pronoun refers to a subject of the clauses before it; behind the clause's own subject, to this one or to nothing.
+    """
+    earlier, done = Known(), []
     for clause in clauses:
+        found = split_with_pieces(blanked(clause.text))
+        opens = [next((origin for place, origin, _ in copied if place == 0), 0) for _, copied in found]
+        own = Known().after(found[opens.index(min(opens))][0]).people if found else earlier
         facts = []
-        for words, copied in split_with_pieces(blanked(clause.text)):
-            resolved, opening = resolve(words, known)  # a pronoun's noun is the first `opening` characters, no copy
+        for (words, copied), at in zip(found, opens, strict=True):
+            resolved, opening = resolve(words, own if at > min(opens) else earlier)
+            # A pronoun's noun is the first `opening` characters, no copy.
             placed = ((place + len(resolved) - len(words), origin, length) for place, origin, length in copied)
             pieces = [Piece(fact=a, answer=clause.start + b, length=n) for a, b, n in placed if a >= opening]
             facts.append(Fact(text=resolved, made_by=RULES, pieces=tuple(pieces)))
         facts = facts or [_fact(plain(clause.text), clause, RULES)]
-        known = known.after(facts[0].text)
+        earlier = earlier.after(facts[0].text)
         done.append(replace(clause, facts=tuple(facts)))
     return done
 

@@ -146,6 +146,18 @@ def test_a_pronoun_without_a_known_subject_stays():
     assert resolve("Their sleep is light", Known().after("The cats hunt mice.")) == ("The cats' sleep is light", 9)
 
 
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Cork is wet. Riga is cold because it lies in the north.", ["Riga is cold", "it lies in the north"]),
+        ("Bo Lind left. Ada Berg sang because she was happy.", ["Ada Berg sang", "Ada Berg was happy"]),
+        ("The bank closed. When it reopened, people came.", ["people came", "The bank reopened"]),
+    ],
+)
+def test_a_pronoun_behind_the_subject_of_its_sentence_refers_to_nothing_before_it(text, facts):
+    assert [fact.text for fact in decompose(text).clauses[1].facts] == facts
+
+
 def test_a_subject_that_is_said_to_be_a_person_is_not_it():
     known = Known().after("The Alder Bridge opened.").after("The Alder Bridge's engineer was Ida Mohr.")
     assert resolve("It is long", known)[0] == "The Alder Bridge is long"
