@@ -23,6 +23,7 @@ from engine.core.settings import Reader
 from engine.core.text import BETWEEN_CELLS, counted, titled
 from engine.core.values import Answer, Citation, Passage, Value
 from engine.models.protocols import Embedder
+from engine.models.tables import names_columns
 
 # How much is quoted. *short*: the best sentence and others within `NEAR` of it, a margin chosen on XQuAD so that a
 # second one is quoted only where the scores leave doubt. *explain*: the closest section, and one more if nearly as
@@ -119,7 +120,9 @@ def _introduced(line: Sequence[Candidate], at: int, head: int, passages: Sequenc
 
 
 def _is_row(candidate: Candidate, passages: Sequence[Passage]) -> bool:
-    return BETWEEN_CELLS in sentence_text(candidate, passages)
+    """Is it a row of a table that needs the table's first row to be understood?"""
+    text = sentence_text(candidate, passages)
+    return BETWEEN_CELLS in text and not names_columns(text)
 
 
 def _follows(line: Sequence[Candidate], at: int, passages: Sequence[Passage]) -> bool:

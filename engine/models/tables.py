@@ -41,8 +41,9 @@ class TextTable(NamedTuple):
 def tables(text: str) -> tuple[TextTable, ...]:
     """Two or more lines in sequence with the same number of cells, none so long that it is rather a text.
 
-    The first line names the columns where there are three and its cells differ from those below, or where it alone has
-    no number. It does not where a passage starts in the middle of a table.
+    One line is enough where each cell has its name ("Fee: 45"), as rows of data files and of long tables have. Else the
+    first line names the columns where there are three and its cells differ from those below, or where it alone has no
+    number. It does not where a passage starts in the middle of a table.
 
     >>> [(len(table.rows), table.head) for table in tables("Prices:\\nWho | Fee\\nStudents | 45\\nAdults | 90\\n")]
     [(2, 'Who | Fee')]
@@ -51,7 +52,7 @@ def tables(text: str) -> tuple[TextTable, ...]:
     found, before = [], ""
     for cells, group in groupby(lines, key=lambda span: _count(text[slice(*span)])):
         rows = list(group)
-        if cells > 1 and len(rows) > 1:
+        if cells > 1 and (len(rows) > 1 or names_columns(text[slice(*rows[0])])):
             headed = _is_headed([_cells(text[slice(*row)]) for row in rows])
             head = text[slice(*rows[0])] if headed else ""
             caption = before.strip(" .:") if len(before.split()) <= _CAPTION else ""
@@ -76,12 +77,21 @@ def _cells(line: str) -> list[str]:
 
 
 def _is_headed(rows: Sequence[Sequence[str]]) -> bool:
-    if all(": " in cell for cell in rows[0]):  # each row has the names itself
+    if len(rows) < 2 or _are_named(rows[0]):
         return False
     columns = [(head, below) for head, *below in zip(*rows, strict=True)]
     if len(columns) == 2:
         return not any(map(_is_number, rows[0])) and all(map(_is_number, filter(None, columns[1][1])))
     return not any(_is_like(head, below) for head, below in columns)
+
+
+def names_columns(line: str) -> bool:
+    """Is the line a row each of whose cells has the name of its column itself: "Who: Ann | Fee: 45"?"""
+    return BETWEEN_CELLS in line and _are_named(_cells(line))
+
+
+def _are_named(cells: Iterable[str]) -> bool:
+    return all(": " in cell for cell in cells)
 
 
 def _is_like(head: str, below: Sequence[str]) -> bool:
@@ -102,11 +112,25 @@ def with_columns(row: str, head: str) -> str:
     >>> with_columns("Iron | 1538", "Metal | Melts at")
     'Metal: Iron, Melts at: 1538'
     """
-    return _told(zip(_cells(head), _cells(row), strict=False)) or row
+    columns = _columns(row, head)
+    return _told(columns) if any(name for name, _ in columns) else row
 
 
 def _told(columns: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{name}: {cell}" if name else cell for name, cell in columns if cell)
+
+
+def _columns(row: str, head: str) -> list[tuple[str, str]]:
+    """Each cell with the name of its column, by the head or by the cell itself; the names are empty where none tells.
+
+    >>> _columns("Iron | 1538", "Metal | Melts at"), _columns("Metal: Iron | Melts at: 1538", "")
+    ([('Metal', 'Iron'), ('Melts at', '1538')], [('Metal', 'Iron'), ('Melts at', '1538')])
+    """
+    cells = _cells(row)
+    if head:
+        return list(zip(_cells(head), cells, strict=False))
+    parted = (cell.partition(": ") for cell in cells)
+    return [(name, cell) for name, _, cell in parted] if _are_named(cells) else [("", cell) for cell in cells]
 
 
 def _for_claim(claim: str, row: str, head: str) -> str:
@@ -115,15 +139,15 @@ def _for_claim(claim: str, row: str, head: str) -> str:
     >>> [_for_claim(f"North sold {n} in Q2", "North | 5 | 7", "Who | Q1 | Q2") for n in (5, 7)]
     ['Who: North, Q2: 7', 'Who: North, Q1: 5, Q2: 7']
     """
-    first, *columns = zip(_cells(head), _cells(row), strict=False)
+    first, *columns = _columns(row, head)
     named = [(name, cell) for name, cell in columns if _is_named(name, claim)]
     said, theirs, others = (
         {value for text in texts for value, _ in values(text)}
         for texts in ([claim], [cell for _, cell in named], [one[1] for one in columns if one not in named])
     )
-    if not theirs or said & theirs or not said & others:
-        return with_columns(row, head)
-    return _told((first, *named))
+    if theirs and not said & theirs and said & others:
+        return _told((first, *named))
+    return with_columns(row, head)
 
 
 def named_rows(claim: str, text: str, table: TextTable) -> list[Span]:
@@ -140,7 +164,7 @@ def named_rows(claim: str, text: str, table: TextTable) -> list[Span]:
     said = _said(claim)
     labels, shared, label = {}, {}, ""
     for row in table.rows:
-        cells = _cells(in_one_notation(claim, text[slice(*row)])[1])
+        cells = [cell for _, cell in _columns(in_one_notation(claim, text[slice(*row)])[1], table.head)]
         label = cells[0] or label
         if _is_named(label, claim):
             labels[row] = frozenset(_stems(label))
@@ -225,7 +249,7 @@ def _of_rows(claim: str, text: str, table: TextTable, words: int) -> Iterator[tu
     size = 0
     for row in named_rows(claim, text, table):
         line = text[slice(*row)]
-        told = _for_claim(claim, line, table.head) if table.head not in ("", line) else line
+        told = line if line == table.head else _for_claim(claim, line, table.head)
         size += len(told.split())
         if taken and size > words:
             yield _together(taken, table.caption)

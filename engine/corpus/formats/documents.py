@@ -27,6 +27,7 @@ from markdown_it.token import Token
 from engine.core.errors import FileError
 from engine.core.text import BETWEEN_CELLS, unligated, well_formed
 from engine.core.values import DocumentSection
+from engine.models.tables import tables
 
 if TYPE_CHECKING:
     from docx.text.paragraph import Paragraph
@@ -99,6 +100,7 @@ def _guessed(data: bytes) -> str | None:
 
 # Markdown by markdown-it-py: headings become sections, numbered steps keep their numbers, HTML inside is left out.
 
+_LONG_TABLE = 60  # words of a table that one passage mostly has as a whole
 _HEADING_ALONE = re.compile(r"(?:\A|\n[ \t]*\n)(#{1,6}) \S.*(?=\n[ \t]*\n)")
 
 
@@ -114,6 +116,7 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
     """Plain text of Markdown `source` and its sections, offsets into that text."""
     page = Page()
     markers: list[Iterator[str]] = []
+    rows: list[list[str]] = []
     lead = ""
     tokens = MarkdownIt("commonmark").enable("table").parse(source)
     for index, token in enumerate(tokens):
@@ -128,14 +131,19 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
                 page.add("\n" if not markers else "")
             case "list_item_open":
                 lead = "  " * (len(markers) - 1) + next(markers[-1])
+            case "inline" if tokens[index - 1].type in ("td_open", "th_open"):
+                rows[-1].append(_words(token).replace("\n", " "))
             case "inline":
                 _line(page, tokens[index - 1], lead + _words(token), bool(markers))
                 lead = ""
             case "fence" | "code_block":
                 page.add(lead + token.content.rstrip("\n") + "\n\n")
                 lead = ""
-            case "tr_close" | "table_close":
-                page.add("\n")
+            case "tr_open":
+                rows.append([])
+            case "table_close":
+                page.add(_table(rows))
+                rows = []
     return "".join(page.parts).rstrip("\n") + "\n", tuple(page.sections)
 
 
@@ -143,11 +151,23 @@ def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
     """Add one inline's text with the break that its block asks for, and its section if it is a heading."""
     if opening.type == "heading_open" and text.strip():
         page.sections.append(DocumentSection(start=page.length, level=int(opening.tag[1:]), title=text.strip()))
-    if opening.type in ("td_open", "th_open"):
-        text = text.replace("\n", " ")
-        page.add(f"{BETWEEN_CELLS}{text}" if page.parts and not page.parts[-1].endswith("\n") else text)
-    elif text:
+    if text:
         page.add(text + ("\n" if in_list else "\n\n"))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """The rows of a table, a line each; in a long one each cell has the name of its column.
+
+    A long one is cut into several passages, and only the first of them would have the line of names.
+    """
+    lines = [BETWEEN_CELLS.join(row) for row in rows]
+    text = "".join(f"{line}\n" for line in lines)
+    headed = len(set(map(len, rows))) == 1 and [table.head for table in tables(text)] == lines[:1]
+    if headed and len(text.split()) > _LONG_TABLE:
+        told = (zip(rows[0], row, strict=True) for row in rows[1:])
+        cells = ([f"{name}: {cell}" if name else cell for name, cell in row if cell] for row in told)
+        text = "".join(f"{BETWEEN_CELLS.join(row)}\n" for row in cells)
+    return f"{text}\n"
 
 
 def _words(token: Token) -> str:
@@ -371,8 +391,7 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
         notes = _notes(document)
         for block in _drawn_once(document.element.body).xpath(_BLOCKS):
             if block.tag.endswith("}tbl"):
-                rows = (map(_cell, row.xpath(_CELLS_OF)) for row in block.xpath(_ROWS_OF))
-                page.add("".join(f"{BETWEEN_CELLS.join(row)}\n" for row in rows) + "\n")
+                page.add(_table([list(map(_cell, row.xpath(_CELLS_OF))) for row in block.xpath(_ROWS_OF)]))
             else:
                 _add_paragraph(page, Paragraph(block, document))
             for box in block.xpath(_BOXES_OF):

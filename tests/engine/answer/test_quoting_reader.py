@@ -56,6 +56,10 @@ def test_a_row_of_a_table_is_quoted_though_it_ends_without_a_mark() -> None:
     reader = partial(read, embedder=load_embedder())
     answer = reader("Which languages does Ada Quill speak?", passages).answer
     assert answer.text.startswith("name: Ada Quill | role: teacher | languages: Tamil [cite_1]")
+    one = Document(
+        id="d", title="", text="who: Jon | tongue: Danish\nwho: Ada | tongue: Tamil", source="", media_type=""
+    )
+    assert reader("What tongue is Ada's?", cut(one, Chunking())).answer.text == "who: Ada | tongue: Tamil [cite_1]"
     assert "Tuesday | 187" in reader("How many visitors came to the pool on Tuesday?", passages).answer.text
 
 

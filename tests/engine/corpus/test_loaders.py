@@ -123,6 +123,17 @@ def test_markdown_table_becomes_lines() -> None:
     assert document.text == "Table.\n\na | b\n1 | 2\n"
 
 
+def test_the_cells_of_a_long_table_have_the_names_of_their_columns() -> None:
+    rows = [f"| Town {n} | {n + 20} | |" for n in range(14)]
+    source = "\n".join(["| Office | Staff | Lead |", "|---|---|---|", *rows])
+    (document,) = load_bytes(source.encode(), "t.md")
+    assert document.text.splitlines() == [f"Office: Town {n} | Staff: {n + 20}" for n in range(14)]
+    (short,) = load_bytes(source[: source.index("| Town 5")].encode(), "t.md")
+    assert short.text.splitlines()[:2] == ["Office | Staff | Lead", "Town 0 | 20 | "]
+    (listed,) = load_bytes(source.replace("Office | Staff | Lead", "Town 99 | 7 | Ann").encode(), "t.md")
+    assert listed.text.splitlines()[0] == "Town 99 | 7 | Ann"
+
+
 def test_jsonl_one_document_a_line() -> None:
     lines = [{"_id": "a", "title": "T", "text": "One."}, {"_id": 7, "text": "Two."}, {"id": "c", "text": "Three."}]
     documents = load_bytes("\n\n".join(map(json.dumps, lines)).encode(), "c.jsonl")

@@ -141,6 +141,19 @@ def test_of_a_row_the_named_columns_are_read_where_the_claim_has_the_number_of_a
     assert told == row
 
 
+@pytest.mark.parametrize(
+    ("claim", "row"),
+    [
+        ("Sweden had 316 staff in 2023", "Office: Sweden, Staff 2023: 181"),
+        ("Sweden had 181 staff in 2023", "Office: Sweden, Staff 2022: 316, Staff 2023: 181"),
+    ],
+)
+def test_a_row_whose_cells_name_their_columns_is_read_as_one_below_a_head(claim, row):
+    own = "Office: Sweden | Staff 2022: 316 | Staff 2023: 181"
+    assert [told for _, told in readings(claim, own)] == [row]
+    assert [told for _, told in readings(claim, f"{own}\nOffice: Norway | Staff 2022: 343 | Staff 2023: 88")] == [row]
+
+
 def test_a_table_of_many_rows_is_read_in_parts():
     text = "A | B | C\n" + "\n".join(f"row {i} | some words | more words" for i in range(40))
     parts = readings("Nothing of this.", text, words=50)
