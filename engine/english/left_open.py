@@ -41,8 +41,16 @@ def left_open(text: str, fact: str) -> str:
     def opened(word: Token) -> str:
         return next((token.text for token in _governing(word, own) if weigh & _forms(token)), "")
 
-    found = [opened(word) for part in sentences(text) for word in _mentions(main, text[slice(*part)])]
-    return found[0] if found and all(found) and not opened(main) else ""
+    if opened(main):
+        return ""
+    first = ""
+    for part in sentences(text):
+        for mention in _mentions(main, text[slice(*part)]):
+            by = opened(mention)
+            if not by:
+                return ""
+            first = first or by
+    return first
 
 
 def _main(said: Doc) -> Token | None:
