@@ -7,6 +7,9 @@ const make = (name, className, text) => {
   return element;
 };
 
+const HINT = "Click a sentence, or use the arrow keys, to see its evidence. A number opens its source. " +
+  "The verdicts are a model's. It misses small errors where the answer uses other words than the source, so read the evidence.";
+
 const factBlock = (fact, several, decide, pick) => {
   const box = make("div");
   if (several) {
@@ -192,7 +195,7 @@ export default function (component) {
     cards.append(box);
   });
   if (data.tail) answer.append(document.createTextNode(data.tail));
-  left.append(make("h3", "", data.title), answer, make("p", "hint", "Click a sentence, or use the arrow keys, to see its evidence. A number opens its source."));
+  left.append(make("h3", "", data.title), answer, make("p", "hint", HINT));
   right.append(make("h3", "", "Evidence by sentence"), cards);
   root.append(left, right);
   if (data.chosen) choose(data.chosen - 1, held, false);
