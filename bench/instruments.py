@@ -39,6 +39,7 @@ KINDS = {
     "bank drafts, later": "reports of an invented bank",
     "bank drafts, held out": "reports of an invented bank",
     "bank investigation, drafts": "reports of an invented bank",
+    "audited answers": "answers in other words than leases, minutes and the like",
     "dev": "sentences of mixed kinds",
     "test": "sentences of mixed kinds",
 }
@@ -152,6 +153,23 @@ def support(results: str) -> Iterator[Row]:
             yield Row("support of a sentence", name, n, "AUROC", rows["support"][column], simple)
 
 
+def audited(results: str) -> Iterator[Row]:
+    """Whether a verifier prefers a right sentence to the same with one error, and to added ones."""
+    text = section("audited", results)
+    scores = {row["score"].removeprefix("verifier "): row for row in table_with("score", text)}
+    counts = re.search(r"(\d+) pairs .* (\d+) added", text)
+    if counts is None:
+        return
+    for name, own in {"embedded": "small", "medium": "medium", "large": "large"}.items():
+        for column, n, measure in (
+            ("pairs", counts[1], "pairs: the right one is preferred to the one with an error"),
+            ("AUROC, right against added", f"{counts[1]} and {counts[2]}", "AUROC against added sentences"),
+        ):
+            simple = ", ".join(f"{one} {scores[one][column].split()[0]}" for one in ("word overlap", "similarity"))
+            if name in scores:
+                yield Row(f"verifier, {own}", "audited answers", n, measure, scores[name][column], simple)
+
+
 def in_documents(results: str) -> Iterator[Row]:
     """Whether the passages answer the question."""
     for row in table_with("AUROC", section("in-documents", results)):
@@ -225,7 +243,7 @@ def judges(results: str) -> Iterator[Row]:
 
 
 READ: tuple[Callable[[str], Iterator[Row]], ...] = (
-    *(verifiers, claims, evidence, support, sources, retrieval, in_documents, decomposition, edits, judges),
+    *(verifiers, claims, audited, evidence, support, sources, retrieval, in_documents, decomposition, edits, judges),
 )
 
 
