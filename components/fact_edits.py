@@ -15,7 +15,7 @@ from engine.cases.places import decisions, revision
 from engine.core.values import Case
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
 from engine.methods.are.values import AreRecord, Placed
-from engine.report import facts_report
+from engine.report.build import facts_report
 from engine.report.drawings import drawn_changes
 
 

@@ -15,7 +15,7 @@ from engine.cases.blocks import plain
 from engine.cases.store import added
 from engine.commands import main
 from engine.core.values import Analysis, AuditRecord, Stamp, Value
-from engine.report import html_report
+from engine.report.build import html_report
 from engine.workbench import Workbench
 from tests.analysing import replay_here
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,21 +126,6 @@ class Review(Value, frozen=True):
         """The conclusion of the sign-off; None before it, or if it was signed off without a conclusion."""
         mark = self.overrides.get("answer")
         return mark if mark and mark.value in CONCLUSIONS and self.status == "signed off" else None
-
-    @property
-    def edit_decisions(self) -> dict[str, Mark]:
-        """The overrides that accept or reject an edit."""
-        return {target: mark for target, mark in self.overrides.items() if target.startswith("edit:")}
-
-    @property
-    def verdicts(self) -> dict[str, Mark]:
-        """The overrides that replace a verdict of the machine."""
-        return {target: mark for target, mark in self.overrides.items() if not target.startswith(("edit:", SENTENCE))}
-
-    @property
-    def sentences(self) -> dict[str, Mark]:
-        """The sentences that a reviewer wrote anew or took out."""
-        return {target: mark for target, mark in self.overrides.items() if target.startswith(SENTENCE)}
 
 
 @dataclass(frozen=True)
@@ -283,7 +267,7 @@ def review_of(history: Sequence[Mark]) -> Review:
     withdrawn = {mark.target for mark in history if mark.kind == "withdrawal"}
     standing = [mark for mark in history if f"entry:{mark.number}" not in withdrawn]
     status = next((mark for mark in reversed(history) if mark.kind == "status"), None)
-    labels = {number: mark for mark in standing if (number := passage_of(mark)) is not None}
+    labels = {int(mark.target.removeprefix("passage:")): mark for mark in standing if mark.kind == "relevance"}
     return Review(
         status=status.value if status else "open",
         reviewer=status.author if status else "",
@@ -301,12 +285,6 @@ def withdrawals(history: Sequence[Mark], kind: Kind, target: str, author: str) -
     standing = (mark for mark in history if (mark.kind, mark.target) == (kind, target))
     entries = (f"entry:{mark.number}" for mark in standing)
     return tuple(MarkDraft(kind="withdrawal", author=author, target=e) for e in entries if e not in withdrawn)
-
-
-def passage_of(mark: MarkDraft) -> int | None:
-    """The passage that a relevance label is about; None for every other mark."""
-    found = re.fullmatch(r"passage:([0-9]+)", mark.target) if mark.kind == "relevance" else None
-    return int(found[1]) if found else None
 
 
 def with_labels(case: Case, review: Review) -> Case:

@@ -18,7 +18,7 @@ from engine.cases.store import new_case_id
 from engine.commands.shared import Record, each, emit, workbench
 from engine.core.errors import InputError, StorageError, raised_as
 from engine.core.values import Case
-from engine.report import html_report, markdown_report
+from engine.report.build import html_report, markdown_report
 
 case_argument = click.argument("case")
 cases_argument = click.argument("cases", nargs=-1, metavar="CASE...")

@@ -41,7 +41,7 @@ from engine.cases.blocks import (
     when,
 )
 from engine.cases.places import leaves, revision
-from engine.cases.review import Chain, Mark, Review, check_chain, review_of
+from engine.cases.review import SENTENCE, Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
@@ -266,9 +266,13 @@ def review_blocks(history: Sequence[Mark], review: Review, chain: Chain) -> tupl
 
 def mark_tables(review: Review) -> list[Table]:
     """The marks that hold: verdicts next to the machine's, decisions on edits, rewritten sentences, labels, notes."""
-    overrides = ((_about(m), in_words(m.machine), m.value, *_given(m)) for m in review.verdicts.values())
-    edits = ((_about(m), change_said(m.machine), m.value, *_given(m)) for m in review.edit_decisions.values())
-    sentences = ((_about(m), m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
+    given = review.overrides.values()
+    decided = [m for m in given if m.target.startswith("edit:")]
+    rewritten = [m for m in given if m.target.startswith(SENTENCE)]
+    judged = (m for m in given if m not in (*decided, *rewritten))
+    overrides = ((_about(m), in_words(m.machine), m.value, *_given(m)) for m in judged)
+    edits = ((_about(m), change_said(m.machine), m.value, *_given(m)) for m in decided)
+    sentences = ((_about(m), m.machine, m.value or "taken out", *_given(m)) for m in rewritten)
     labels = ((_about(m), m.value, *_given(m)) for _, m in sorted(review.labels.items()))
     notes = ((_about(m), m.value, m.author, when(m.time)) for m in review.notes)
     by = ("Reason", "Reviewer", "Time")

@@ -22,7 +22,7 @@ from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.replay import Replay, replay
-from engine.report import html_report, markdown_report
+from engine.report.build import html_report, markdown_report
 
 
 def delete(ids: list[str]) -> None:

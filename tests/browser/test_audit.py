@@ -16,7 +16,7 @@ from engine.cases.bundled import AUDITED, EXAMPLE, file_of
 from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
 from engine.corpus.samples import FIRST_CASE
-from engine.report import html_report
+from engine.report.build import html_report
 
 SLOW = 300_000
 PAGES = 10  # of A4 that a report may take

@@ -15,7 +15,7 @@ from engine.cases.review import MarkDraft, append
 from engine.cases.store import CaseStore
 from engine.core.values import Answer
 from engine.corpus.samples import FIRST_QUESTION
-from engine.report import html_report
+from engine.report.build import html_report
 from tests.browser.test_every_page import settle
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case

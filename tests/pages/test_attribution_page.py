@@ -31,7 +31,7 @@ from engine.methods.subject import banner
 from engine.methods.word_overlap import METHOD as WORD_OVERLAP
 from engine.models.choices import READER
 from engine.models.scripted import ScriptedScorer
-from engine.report import markdown_report
+from engine.report.build import markdown_report
 from tests.analysing import analysed, keep
 from tests.engine.methods.test_attr_rag import quote_wanted, run
 from tests.tiny import save_tiny, tiny_model

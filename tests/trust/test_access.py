@@ -22,7 +22,7 @@ from engine.commands import main
 from engine.core.hosts import hosts
 from engine.corpus.samples import FIRST_CASE
 from engine.models.registry import load_writer
-from engine.report import html_report, markdown_report
+from engine.report.build import html_report, markdown_report
 from tests.browser.conftest import serve
 from tests.trust.replies import Replies
 from tests.trust.streamlit_client import Page, Session

@@ -4,7 +4,7 @@ from engine.cases.importers import imported_case
 from engine.cases.review import MarkDraft, Review, append, review_of
 from engine.core.values import AuditRecord
 from engine.methods.are.backtrack import accepted_ids, proposed, revised
-from engine.report import facts_report
+from engine.report.build import facts_report
 from tests.engine.are.test_are import ANSWER, run
 
 

@@ -23,7 +23,7 @@ from engine.cases.markup import escape, tag, visible
 from engine.cases.review import MarkDraft, append
 from engine.core.canonical import content_hash
 from engine.core.values import Analysis, Stamp
-from engine.report import html_report, markdown_report
+from engine.report.build import html_report, markdown_report
 from engine.report.html import fragment
 from tests.engine.cases.samples import attribution, full_case
 

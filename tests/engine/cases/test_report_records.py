@@ -18,7 +18,7 @@ from engine.core.canonical import canonical
 from engine.core.values import Case
 from engine.methods.are.backtrack import proposed
 from engine.methods.are.values import AreRecord, Evidence, Placed, Ruling
-from engine.report import html_report, markdown_report
+from engine.report.build import html_report, markdown_report
 from tests.engine.cases.records import full_record
 from tests.engine.cases.test_case_verdict import checked
 from tests.engine.cases.test_report import HOSTILE, parsed, reviewed

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from engine.core.values import Answer, Case, Stamp
 from engine.models.self_test import SelfTestCheck, remember
-from engine.report import html_report
+from engine.report.build import html_report
 
 
 class Model:

@@ -16,7 +16,7 @@ from engine.core.progress import last
 from engine.core.text import content_words
 from engine.core.values import Answer, AuditRecord, Case, Stamp
 from engine.methods.word_overlap import METHOD, word_overlap
-from engine.report import html_report
+from engine.report.build import html_report
 from tests.analysing import replay_here
 
 PASSAGES = (
