@@ -131,7 +131,7 @@ def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], revie
         return [plain("The answer contains no claim to check.")]
     # What a verdict is worth is said once where it is the same for several facts.
     counts = Counter(fact.ruling.note for fact in facts.values() if fact.ruling)
-    shared = {note for note, count in counts.items() if count > 1}
+    shared = [note for note, count in counts.items() if count > 1]
     blocks: list[Block] = [plain(f"{note}.", "note") for note in dict.fromkeys((record.measured, *shared)) if note]
     for number, clause in enumerate(record.decomposition.clauses):
         own = {name: fact for name, fact in facts.items() if fact.clause == number}
@@ -142,7 +142,7 @@ def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], revie
     return blocks
 
 
-def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared: set[str]) -> tuple[Cell | str, ...]:
+def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared: list[str]) -> tuple[Cell | str, ...]:
     ruling = fact.ruling
     unsure = ", unsure" if ruling is not None and ruling.unsure else ""
     sure = ruling.scores.get(ruling.verdict) if ruling else None

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from engine.cases.importers import imported_case
 from engine.cases.review import MarkDraft, Review, append, review_of
 from engine.core.values import AuditRecord
@@ -37,3 +39,17 @@ def test_the_report_shows_every_fact_its_evidence_and_who_says_so_without_markup
     assert "<b>" not in report.replace("\\<b\\>", "")
     assert "by word table, not measured" in report
     assert "| Attr_r" in report.replace("\\_", "_")
+
+
+def test_notes_of_several_facts_come_in_the_order_of_the_facts():
+    record, names = run(), [f"note {number}" for number in range(12)]
+    fact = next(fact for fact in record.facts if fact.ruling)
+
+    def noted(name):
+        checks = tuple(replace(check, ruling=replace(check.ruling, note=name)) for check in fact.last.checks)
+        return replace(fact, iterations=(replace(fact.last, checks=checks),))
+
+    twice = tuple(noted(name) for name in names for _ in range(2))
+    report = facts_report(case_of(record), replace(record, facts=twice), Review())
+    places = [report.index(f"{name}.\n") for name in names]
+    assert places == sorted(places)
