@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -317,7 +318,11 @@ def _fresh(case: Case, watch: Watch) -> Outcomes:
         command = [sys.executable, "-m", "engine.replay"]
         process = subprocess.Popen(command, cwd=ROOT, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            out, err = _wait(process, lambda: watch.step("replay", int(time.monotonic() - started)))
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    out, err = process.communicate(timeout=0.3)
+                    break
+                watch.step("replay", int(time.monotonic() - started))
         except BaseException:
             process.kill()
             process.communicate()
@@ -326,14 +331,6 @@ def _fresh(case: Case, watch: Watch) -> Outcomes:
         last = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise CaseError(f"The replay stopped early ({last or process.returncode}). Nothing was changed.")
     return decoded(out.rpartition(b"\n")[2], Outcomes)
-
-
-def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[bytes, bytes]:
-    while True:
-        try:
-            return process.communicate(timeout=0.3)
-        except subprocess.TimeoutExpired:
-            tick()
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -123,20 +123,12 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
 def rows_ahead(case: Case, options: Rankings, settings: Settings) -> int:
     """Rows that a run sends through the model, at most: without what the case's report has already."""
     inputs = inputs_hash(case.question, case.passages, case.answer.text)
-    known = _to_add_to(_stored(case, options.model, settings, inputs=inputs), options.methods, settings)
+    known = _to_add_to(report_by(case, options.model, settings, _decisive, inputs=inputs), options.methods, settings)
     if known is None:
         count = len(options.methods) + len(options.otherwise)
         return rows_needed(len(case.passages), settings.faithfulness, count)
     missing = [name for name in (*options.methods, *options.otherwise) if known.curve_of(name) is None]
     return 2 * settings.faithfulness.steps * len(missing)
-
-
-def report_by(case: Case, model: str, settings: Settings) -> FaithfulnessReport | None:
-    """The case's report by that model, if its rankings were computed with these settings."""
-    stored = case.analysis(f"{FAITHFULNESS}:{model}")
-    if stored is None or ranked_with(settings_of(stored.stamp)) != ranked_with(settings):
-        return None
-    return FaithfulnessReport.from_dict(stored.result)
 
 
 def ranked_with(given: Settings, others: Settings = Settings()) -> Settings:
@@ -151,19 +143,24 @@ def _decisive(settings: Settings) -> Settings:
     return replace(ranked_with(settings), faithfulness=replace(settings.faithfulness, check_maps=True))
 
 
-def _known(case: Case, stamp: Stamp) -> FaithfulnessReport | None:
-    """The case's report, where the same model measured it with the same settings on the same inputs."""
-    same = {name: getattr(stamp, name) for name in ("inputs", "revision", "dtype", "template")}
-    return _stored(case, stamp.model, settings_of(stamp), **same)
+def report_by(
+    case: Case, model: str, settings: Settings, of: Callable[[Settings], Settings] = ranked_with, **stamped: str
+) -> FaithfulnessReport | None:
+    """The case's report by that model, if the settings that matter (`of`) were these, and its stamp says `stamped`.
 
-
-def _stored(case: Case, model: str, settings: Settings, **stamped: str) -> FaithfulnessReport | None:
-    """The case's report by that model, where these settings would give its numbers and its stamp says the same."""
+    By default those matter that its rankings were computed with.
+    """
     stored = case.analysis(f"{FAITHFULNESS}:{model}")
-    if stored is None or _decisive(settings_of(stored.stamp)) != _decisive(settings):
+    if stored is None or of(settings_of(stored.stamp)) != of(settings):
         return None
     same = all(getattr(stored.stamp, name) == value for name, value in stamped.items())
     return FaithfulnessReport.from_dict(stored.result) if same else None
+
+
+def _known(case: Case, stamp: Stamp) -> FaithfulnessReport | None:
+    """The case's report, where the same model measured it with the same settings on the same inputs."""
+    same = {name: getattr(stamp, name) for name in ("inputs", "revision", "dtype", "template")}
+    return report_by(case, stamp.model, settings_of(stamp), _decisive, **same)
 
 
 def _to_add_to(

@@ -46,11 +46,11 @@ def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
     A sentence where none exceeds its floors is left out, and all are where the run was stopped before the last passage.
     """
     found = PASSAGES.last(case)
+    if found is None or len(set().union(*found.sources)) < len(case.passages):
+        return {}
     result: dict[int, tuple[int, float, str]] = {}
-    if found is not None and len(set().union(*found.sources)) < len(case.passages):
-        return result
     for number, span in enumerate(case.answer.sentences, start=1):
-        if found is None or span not in found.spans or not found.sources:
+        if span not in found.spans or not found.sources:
             continue
         row = found.spans.index(span)
         best = max(range(len(found.sources)), key=lambda j: found.scores[row][j])

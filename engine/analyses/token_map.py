@@ -112,9 +112,6 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
             sources=tuple((number,) for number in self.numbers),
             scores=self.passage_rows()[:targets],
             per_token=(),
-            forwards=self.forwards,
-            backwards=self.backwards,
-            seconds=self.seconds,
             details=Details(absolute=self.absolute_rows()[:targets]),
         )
 
@@ -280,7 +277,7 @@ def agreement_with(case: Case, found: TokenMap, occluded: Attribution, settings:
 
     Empty where a rank correlation is not defined.
     """
-    by_map = replace(found.by_passage(), method=found.method)
+    by_map = found.by_passage()
     (pair,) = agreement({found.method: by_map, "occlusion": occluded})
     if pair.rho is None:
         return ""

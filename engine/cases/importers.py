@@ -130,6 +130,7 @@ GARAGE_FACTS = (
     "answer_validate",
     "comments",
 )
+GARAGE_TAGS = {"relevant": "evidence_relevant", "content": "evidence_correct", "cited": "evidence_cited"}
 _MARKER = re.compile(r"^\s*\[?\s*cite_\d+\s*\]?\s*:?\s*", re.IGNORECASE)
 _TEXT = ("text", "passage", "content")
 
@@ -139,14 +140,19 @@ def garage_case(item: Json) -> Case:
     grounding = item.get("grounding")
     if not isinstance(grounding, list):
         raise RecordError("This GaRAGe sample has no list `grounding`. Give a file with its passages.")
-    relevant = _tags(item, "evidence_relevant", len(grounding))
+    tags = {name: _tags(item, field, len(grounding)) for name, field in GARAGE_TAGS.items()}
     passages = [
         {"text": _text(given), "title": _title(given), "relevant": None if tag is None else tag.upper() == "YES"}
-        for given, tag in zip(grounding, relevant, strict=True)
+        for given, tag in zip(grounding, tags["relevant"], strict=True)
     ]
+    labels = {
+        str(number): "; ".join(f"{name}: {tag}" for name, tag in zip(tags, each, strict=True) if tag is not None)
+        for number, each in enumerate(zip(*tags.values(), strict=True), start=1)
+        if any(tag is not None for tag in each)
+    }
     facts = {name: item[name] for name in GARAGE_FACTS if item.get(name) not in (None, "")}
     return _labelled(
-        Labels(source="GaRAGe", passages=_passage_labels(item, relevant), facts=facts),
+        Labels(source="GaRAGe", passages=labels, facts=facts),
         id=str(item.get("sample_id", item.get("id", ""))),
         question=item.get("question", ""),
         passages=passages,
@@ -162,16 +168,6 @@ def _tags(item: Json, field: str, count: int) -> list[str | None]:
     if not isinstance(given, list) or len(given) != count:
         raise RecordError(f"`{field}` does not have one tag for each of the {count} passages of `grounding`.")
     return [None if tag is None else str(tag) for tag in given]
-
-
-def _passage_labels(item: Json, relevant: list[str | None]) -> dict[str, str]:
-    correct = _tags(item, "evidence_correct", len(relevant))
-    cited = _tags(item, "evidence_cited", len(relevant))
-    found = {}
-    for number, tags in enumerate(zip(relevant, correct, cited, strict=True), start=1):
-        named = zip(("relevant", "content", "cited"), tags, strict=True)
-        found[str(number)] = "; ".join(f"{name}: {tag}" for name, tag in named if tag is not None)
-    return {number: said for number, said in found.items() if said}
 
 
 def _text(given: Any) -> str:

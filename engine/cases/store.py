@@ -113,14 +113,9 @@ def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
     tags = "\n".join(("", *case.tags, ""))
     searched = (case.id, case.title, case.question, case.answer.text, case.corpus or "", case.stamp.model, *case.tags)
     row = {
-        "id": case.id,
-        "title": case.title,
-        "question": case.question,
+        **{name: getattr(case, name) for name in ("id", "title", "question", "corpus", "origin", "parent")},
         "answer": case.answer.text,
-        "corpus": case.corpus,
         "model": case.stamp.model,
-        "origin": case.origin,
-        "parent": case.parent,
         "created": case.created or time,
         "updated": time,
         "tags": tags,
