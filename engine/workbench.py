@@ -195,7 +195,6 @@ class Workbench:
             raise
 
     def _answered(self, grow: Growing, collection: Collection, method: str) -> Case:
-        """The case with its passages and its answer."""
         question, model, watch = grow.case.question, grow.case.stamp.model, grow.watch
         steps = Steps(watch, on_step=grow.step)
         write = self.writer(model)

@@ -177,7 +177,6 @@ def _alpha(found: AttrRag, metric: str, j: int) -> Cell:
 
 
 def _drop(drops: Attribution, j: int) -> Cell:
-    """The teacher-forced drop of a set in nats."""
     if j not in drops.details.kept:
         return Cell("not scored")
     row = drops.scores[0]

@@ -352,7 +352,6 @@ def _changes(edit: Placed, place: int, fact: FactRecord) -> bool:
 
 
 def _all_accepted(edits: Sequence[FactEdit]) -> bool:
-    """Whether there are edits and a reviewer accepted each."""
     return bool(edits) and all(edit.decision == "accepted" for edit in edits)
 
 

@@ -127,7 +127,6 @@ def _take_apart(case: Case, options: ByDecomposer, context: RunContext) -> Itera
 
 
 def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[Analysis]:
-    """Each method in turn; raise `InputError` where none is named, and what `run_baseline` raises."""
     if not options.methods:
         raise InputError("No method was chosen. Choose at least one.")
     settings, runs = context.settings, list[Baseline]()

@@ -39,7 +39,6 @@ def _read(case: Case, stamp: Stamp, tools: Loaders) -> tuple[Reading, Embedder]:
 
 
 def _blocks(case: Case, found: Reading, review: Review) -> list[Block]:
-    """The rule, then every sentence that was considered."""
     rule: list[Block] = [plain(found.rule, "note")] if found.rule else []
     return [*rule, _candidates(case, found.candidates) if found.candidates else plain("No sentence was considered.")]
 

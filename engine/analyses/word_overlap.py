@@ -51,7 +51,6 @@ def _row(case: Case, found: WordOverlap, span: int) -> list[Cell | str]:
 
 
 def _named(case: Case, span: Span) -> Cell:
-    """The words of a span as the head of its row."""
     if span == (0, len(case.answer.text)) and span not in case.answer.sentences:
         return Cell("the whole answer")
     sentences = case.answer.sentences

@@ -288,7 +288,6 @@ def mark_tables(review: Review) -> list[Table]:
 
 
 def _about(mark: Mark) -> Cell:
-    """The target of a mark, in words and as a place."""
     return Cell(mark.place, places=(mark.target.replace(":", "-", 1),))
 
 
