@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, cast
+
 import streamlit as st
 
 from components import state
@@ -17,12 +22,15 @@ from engine.corpus.collection import list_corpora
 
 LAYOUT_NAMES = {
     "case": "case file",
-    "records": "question, passages, answer",
+    "records": "question, passages and answer by any system's names",
     "alce": "ALCE",
     "garage": "GaRAGe",
     "ragtruth": "RAGTruth",
 }
 DIVIDER = "\n---\n"  # between two pasted sources
+_DIVIDER = re.compile(r"^[ \t]*-{3,}[ \t]*$", re.MULTILINE)  # as it is typed
+_NAMED = 5  # records named in one warning
+_SAID = "import_said"
 
 
 def import_cases() -> list[str]:
@@ -79,7 +87,7 @@ def _paste() -> list[str]:
     if not answer.strip():
         st.error("The answer is empty. Paste the text to check.")
         return []
-    texts = [part.strip() for part in f"\n{passages}\n".split(DIVIDER) if part.strip()]
+    texts = [part.strip() for part in _DIVIDER.split(passages) if part.strip()]
     if not texts and corpus is None:
         st.error("The sources are empty. Paste the sources, or choose a corpus.")
         return []
@@ -95,7 +103,11 @@ def _paste() -> list[str]:
 
 def _upload() -> list[str]:
     with st.form("upload", border=False):
-        upload = st.file_uploader("File (.json or .jsonl)", key="import_file")
+        upload = st.file_uploader("File (.json, .jsonl or .csv)", key="import_file")
+        st.caption(
+            "Exports of RAGAS, DeepEval, LangSmith, LangChain, LlamaIndex, OpenAI and Anthropic are read by their "
+            "names, also a table with columns for question, answer and sources."
+        )
         with st.expander("Layout, and RAGTruth's second file"):
             layout = st.selectbox(
                 "Layout", LAYOUTS, index=None, placeholder="detect from its fields", format_func=LAYOUT_NAMES.get
@@ -111,6 +123,7 @@ def _upload() -> list[str]:
             st.error(plain(f"{file.name}: {why}"))
             return []
     made = []
+    refused = defaultdict[str, list[str]](list)
     for identity, found in read_cases(upload.getvalue(), layout, sources.getvalue() if sources else None):
         try:
             if isinstance(found, GroundworkError):
@@ -118,7 +131,36 @@ def _upload() -> list[str]:
             workbench().cases.put(*found)
             made.append(found[0].id)
         except GroundworkError as error:
-            st.warning(plain(f"Record {identity}: {error}"))
-    if len(made) > 1:
-        st.success(f"{counted(len(made), 'case')} imported. The first is open; the others are on the Cases page.")
+            refused[str(error)].append(identity)
+    said = [f"{_which(records)}: {why}" for why, records in refused.items()]
+    if not made:
+        _warn(said)
+        return []
+    state.set_value(_SAID, (made, said))
     return made
+
+
+def import_notes(case_id: str) -> None:
+    """With the case that an import opened: how many others it brought, and which records it could not take."""
+    made, said = cast(Any, state.value_of(_SAID)) or ((), ())
+    if case_id not in made[:1]:
+        return
+    if len(made) > 1:
+        st.success(f"{counted(len(made), 'case')} imported. The first is open. The others are on the Cases page.")
+    _warn(said)
+
+
+def _warn(said: Iterable[str]) -> None:
+    for why in said:
+        st.warning(plain(why))
+
+
+def _which(records: list[str]) -> str:
+    """The records that a warning is about.
+
+    >>> _which(["7"]), _which(list("abcdefg"))
+    ('Record 7', 'Records a, b, c, d, e and 2 others')
+    """
+    named = ", ".join(records[:_NAMED])
+    left = len(records) - _NAMED
+    return f"Record{'s' if len(records) > 1 else ''} {named}" + (f" and {counted(left, 'other')}" if left > 0 else "")

@@ -1,4 +1,4 @@
-"""Answers from elsewhere as cases: our own JSONL, ALCE, GaRAGe and RAGTruth, told by their fields.
+"""Answers from elsewhere as cases: records and exports (`exports.py`), ALCE, GaRAGe and RAGTruth, by their fields.
 
 A record that cannot be read comes out as its error, and the rest goes on. Labels of a data set are kept with the case
 as an analysis.
@@ -16,6 +16,7 @@ import msgspec
 from engine.answer.citations import annotate, style_of
 from engine.answer.context import check_question
 from engine.cases.case_file import read_case_file
+from engine.cases.exports import audit_record, holds_record, rows_of, table_rows
 from engine.cases.review import Mark
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError, RecordError
@@ -252,13 +253,11 @@ Row = tuple[str, Imported | GroundworkError]
 
 def detect(record: Json) -> Layout:
     """The layout of a record, by its field names; raise `RecordError` for one that has none of them."""
-    for layout, (needed, _) in _READ.items():
-        if needed <= record.keys() or (layout == "case" and "format" in record):
+    for layout, (fits, _) in _READ.items():
+        if fits(record):
             return layout
-    raise RecordError(
-        "The fields match no known layout. Write question, passages and answer, or choose a layout:"
-        f" {', '.join(LAYOUTS)}."
-    )
+    names = ", ".join(name for name in record if name != "id")[:200]
+    raise RecordError(f"The fields match no known layout: {names}. Name them question, passages and answer.")
 
 
 def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None = None) -> Iterator[Row]:
@@ -290,13 +289,25 @@ def _whole(data: bytes) -> Any:
 
 
 def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
-    items = whole["data"] if isinstance(whole, dict) and isinstance(whole.get("data"), list) else whole
-    if isinstance(items, dict):
-        items = [items]
-    if not isinstance(items, list):
+    items = table_rows(_decoded(data)) if whole is None else rows_of(whole)
+    if not items and whole is None:
         return read_jsonl(_lines(data))
-    wrong = RecordError("This is not a JSON object. Write one object per record.")
-    return [identified(n, item) if isinstance(item, dict) else wrong for n, item in enumerate(items, start=1)]
+    return [_identified(number, item) for number, item in enumerate(items, start=1)]
+
+
+def _identified(number: int, item: Any) -> Json | RecordError:
+    if isinstance(item, dict):
+        return identified(number, item)
+    wrong = "This is not a JSON object. Write one object per record."
+    return item if isinstance(item, RecordError) else RecordError(wrong)
+
+
+def _decoded(data: bytes) -> str:
+    """The text of a file; none where it is not UTF-8, which its lines say."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeError:
+        return ""
 
 
 def _lines(data: bytes) -> list[str]:
@@ -321,14 +332,26 @@ def _read_case(record: Json, sources: dict[str, Json], model: str) -> Imported:
     return file.case, file.history
 
 
-# The fields that a layout is told by, and how it is read; in the order in which a record is tried.
-_READ: dict[Layout, tuple[set[str], Read]] = {
-    "case": ({"question", "stamp", "answer"}, _read_case),
-    "alce": ({"question", "docs"}, lambda record, sources, model: (alce_case(record, model), ())),
-    "garage": ({"question", "grounding"}, lambda record, sources, model: (garage_case(record), ())),
-    "ragtruth": ({"response", "source_id"}, lambda record, sources, model: (ragtruth_case(record, sources), ())),
-    "records": (
-        {"question", "passages"},
-        lambda record, sources, model: (imported_case(AuditRecord.from_dict(record).checked()), ()),
+def _of_alce(record: Json) -> bool:
+    """Whether a record with `docs` is ALCE's: others have their answer under another name, or unlabelled documents."""
+    docs = record["docs"] if isinstance(record["docs"], list) else ()
+    return "output" in record or any(isinstance(doc, dict) and "answers_found" in doc for doc in docs)
+
+
+# How a layout is told and read, in the order in which a record is tried.
+_READ: dict[Layout, tuple[Callable[[Json], bool], Read]] = {
+    "case": (lambda record: "format" in record or {"question", "stamp", "answer"} <= record.keys(), _read_case),
+    "alce": (
+        lambda record: {"question", "docs"} <= record.keys() and _of_alce(record),
+        lambda record, sources, model: (alce_case(record, model), ()),
     ),
+    "garage": (
+        lambda record: {"question", "grounding"} <= record.keys(),
+        lambda record, sources, model: (garage_case(record), ()),
+    ),
+    "ragtruth": (
+        lambda record: {"response", "source_id"} <= record.keys(),
+        lambda record, sources, model: (ragtruth_case(record, sources), ()),
+    ),
+    "records": (holds_record, lambda record, sources, model: (imported_case(audit_record(record)), ())),
 }

@@ -6,7 +6,7 @@ from components import state
 from components.answer import answer_view
 from components.cache import workbench
 from components.case_head import case_head
-from components.case_import import import_cases
+from components.case_import import import_cases, import_notes
 from components.checked_answer import checked_answer
 from components.checking import check_name, start_check
 from components.doors import doors
@@ -48,4 +48,5 @@ if made:
         start_check(new)
     st.rerun()
 if audited and case is not None:
+    import_notes(case.id)
     result(case)

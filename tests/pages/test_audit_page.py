@@ -85,6 +85,23 @@ def test_a_pasted_answer_is_audited_sentence_by_sentence(app):
     assert [piece.get("number") for piece in drawn[0]["pieces"]] == [None, 1, None]
 
 
+def test_a_line_of_more_dashes_or_blanks_parts_sources_too(app):
+    sources = "The tank holds 40 litres of brine.\n--- \nThe pump was replaced in March 2021.\n-----\n"
+    _, case = checked(paste(opened(app), sources=sources))
+    assert [p.text for p in case.passages] == SOURCES.split("\n---\n")
+
+
+def test_a_table_of_another_system_is_audited_and_its_bad_rows_are_said_once(app):
+    rows = ["Question;Answer;Source 1", f"What of the tank?;{ANSWER.split('. ')[0]};{SOURCES.split(chr(10))[0]}"]
+    data = "\n".join([*rows, *["What of the pump?;;Nothing."] * 7]).encode()
+    opened(app).file_uploader(key="import_file").upload("answers.csv", data, "text/csv")
+    app, case = checked(press(app, "Audit the file"))
+    assert not app.exception
+    assert [p.text for p in case.passages] == ["The tank holds 40 litres of brine."]
+    (warning,) = app.warning
+    assert warning.value.startswith("Records 2, 3, 4, 5, 6 and 2 others: The record has no answer")
+
+
 @pytest.mark.parametrize(
     ("doubt", "said"), [("it is open", "Unsure: it is open."), ("", "The verifier is unsure: read the source.")]
 )

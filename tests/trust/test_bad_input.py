@@ -72,12 +72,14 @@ def test_an_importer_gives_whole_cases_or_says_why_not(data, layout, sources):
             assert read_case_file(write_case_file(case, history)).case == case
 
 
+PARTS = ["text", "title", "start", "end", "relevant", "role", "type", "node", "citations", "annotations", "results"]
 RECORD = st.dictionaries(
     st.sampled_from(
         ["id", "_id", "question", "passages", "answer", "docs", "output", "grounding", "response", "source_id",
-         "labels", "evidence_relevant", "spans", "format", "schema", "case", "stamp", "text", "title", "data", "args"]
+         "labels", "evidence_relevant", "spans", "format", "schema", "case", "stamp", "text", "title", "data", "args",
+         "inputs", "outputs", "contexts", "source_nodes", "Source 1", "choices", "messages", "content"]
     ),
-    JSON | st.lists(st.dictionaries(st.sampled_from(["text", "title", "start", "end", "relevant"]), JSON, max_size=3)),
+    JSON | st.lists(st.dictionaries(st.sampled_from(PARTS), JSON, max_size=3)),
     max_size=6,
 )  # fmt: skip
 

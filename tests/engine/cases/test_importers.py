@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
@@ -123,9 +125,15 @@ def test_own_records_with_either_citation_style():
         (lines({**RESPONSE, "source_id": "gone"}), {"sources": lines(SOURCE)}, "source_info.jsonl"),
         (lines({**RESPONSE, "labels": [{"start": 0, "end": 999}]}), {"sources": lines(SOURCE)}, "is not within"),
         (lines({**GARAGE, "evidence_relevant": ["YES"]}), {}, "one tag for each of the 2"),
-        (lines({"question": "Q?", "docs": "none"}), {}, "docs"),
-        (lines({"other": 1}), {}, "no known layout"),
-        (lines({"question": "Q?", "passages": ["One."], "response": "A."}), {}, "has no answer"),
+        (lines({"question": "Q?", "docs": "none", "output": "A."}), {}, "docs"),
+        (lines({"other": 1}), {}, "no known layout: other. Name them question"),
+        (lines({"question": "Q?", "passages": ["One."]}), {}, "has no answer. Give it as answer, response,"),
+        (lines({"response": "A.", "passages": ["One."]}), {}, "has no question. Give it as question, user_input,"),
+        (lines({"question": "Q?", "answer": "A."}), {}, "has no source to check the answer against. Name a corpus"),
+        (lines({"question": "Q?", "answer": "A.", "sources": ["a.pdf"]}), {}, "a.pdf is a place and not a text"),
+        (lines({"question": "Q?", "answer": "A.", "passages": [{"name": "x"}]}), {}, "A passage has no text"),
+        (b"question,answer,context\nWhen?,2021, I think,P.", {}, "more cells than the header line"),
+        (b"Frage,Antwort\nWann?,2021", {}, "no known layout: Frage, Antwort."),
         (b"{", {}, "not JSON"),
         (b"[3]", {}, "not a JSON object"),
         ('{"question": "Où ?"}'.encode("latin-1"), {}, "not UTF-8"),
@@ -188,3 +196,156 @@ def test_a_label_is_held_against_its_own_text():
         assert (begin, end) == (13, 26)
     ((_, wrong),) = read_cases(lines({**shifted, "labels": [label]}), sources=lines(SOURCE))
     assert isinstance(wrong, RecordError) and "'roast for 9 h' is not at its text" in str(wrong)
+
+
+# Exports of other systems. Each has the two passages and the answer of PUMP under its own names.
+
+PUMP, TANK = "The pump was replaced in March 2021.", "The tank holds 40 litres."
+ASKED, SAID = "When was the pump replaced?", "In March 2021 [1]. The tank holds 40 litres [2]."
+
+
+def document(text, name):
+    return {"page_content": text, "metadata": {"source": name, "page": 2, "page_label": "3"}, "type": "Document"}
+
+
+def node(text, name):
+    return {"node": {"id_": "n", "metadata": {"file_name": name}, "text": text}, "score": 0.9}
+
+
+def dumped(text, name):
+    kwargs = {"page_content": text, "metadata": {"source": name}}
+    return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "document", "Document"], "kwargs": kwargs}
+
+
+def table(*rows, mark=","):
+    out = io.StringIO()
+    csv.writer(out, delimiter=mark).writerows(rows)
+    return out.getvalue().encode("utf-8-sig")
+
+
+TEXTS = [PUMP, TANK]
+FOUND = [document(PUMP, "pumps.pdf"), document(TANK, "tanks.pdf")]
+EXPORTS = {
+    "ragas": lines({"user_input": ASKED, "retrieved_contexts": TEXTS, "response": SAID, "reference": "2021"}),
+    "ragas 0.1": lines([{"question": ASKED, "contexts": TEXTS, "answer": SAID, "ground_truth": "2021"}]),
+    "columns": lines({"question": [ASKED], "contexts": [TEXTS], "answer": [SAID]}),
+    "pandas": lines({"question": {"0": ASKED}, "contexts": {"0": TEXTS}, "answer": {"0": SAID}}),
+    "ragas.csv": table(("user_input", "retrieved_contexts", "response"), (ASKED, str(TEXTS), SAID)),
+    "numpy in a cell": table(("question", "contexts", "answer"), (ASKED, f"['{PUMP}'\n '{TANK}']", SAID)),
+    "json in a cell": table(
+        ("inputs", "outputs"), (json.dumps({"question": ASKED}), json.dumps({"answer": SAID, "contexts": TEXTS}))
+    ),
+    "a column each": table(("Question", "Answer", "Source 1", "Source 2"), (ASKED, SAID, PUMP, TANK), mark=";"),
+    "deepeval": lines(
+        {"testCases": [{"input": ASKED, "actualOutput": SAID, "retrievalContext": TEXTS, "context": ["The key."]}]}
+    ),
+    "langsmith": lines(
+        {"id": "7", "inputs": {"query": ASKED}, "outputs": {"result": SAID, "source_documents": FOUND}}
+    ),
+    "langchain": lines({"input": ASKED, "context": FOUND, "answer": {"content": SAID, "type": "ai"}}),
+    "langchain dumps": lines(
+        {"query": ASKED, "result": SAID, "source_documents": [dumped(PUMP, "pumps.pdf"), dumped(TANK, "tanks.pdf")]}
+    ),
+    "llama index": lines(
+        {"query": ASKED, "response": SAID, "source_nodes": [node(PUMP, "pumps.pdf"), node(TANK, "tanks.pdf")]}
+    ),
+    "chat": lines(
+        {
+            "messages": [
+                {"role": "user", "content": "Hello"},
+                {"role": "assistant", "content": "Hello."},
+                {"role": "user", "content": [{"type": "text", "text": ASKED}]},
+                {"role": "assistant", "content": SAID},
+            ],
+            "documents": [{"title": "pumps", "content": PUMP}, {"title": "tanks", "content": TANK}],
+        }
+    ),
+    "chat completion": lines(
+        {
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": SAID}, "finish_reason": "stop"}],
+            "question": ASKED,
+            "passages": TEXTS,
+        }
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_is_read_by_the_names_that_its_system_has(name):
+    case = one(EXPORTS[name])
+    assert (case.question, case.answer.text) == (ASKED, SAID)
+    assert [passage.text for passage in case.passages] == TEXTS
+    assert [(c.number, c.valid) for c in case.answer.citations] == [(1, True), (2, True)]
+
+
+def test_titles_and_pages_of_sources_are_kept():
+    assert [p.title for p in one(EXPORTS["langsmith"]).passages] == ["pumps.pdf, page 3", "tanks.pdf, page 3"]
+    assert [p.title for p in one(EXPORTS["llama index"]).passages] == ["pumps.pdf", "tanks.pdf"]
+
+
+def test_file_citations_of_openai_are_written_into_the_answer():
+    """The first place is the end of the first sentence's words; the second file was found twice."""
+    found = [("pumps.pdf", PUMP), ("tanks.pdf", TANK), ("tanks.pdf", "It is made of steel.")]
+    text = "In March 2021. The tank holds 40 litres."
+    noted = [("pumps.pdf", 13), ("tanks.pdf", 39)]
+    reply = {
+        "object": "response",
+        "model": "served",
+        "question": ASKED,
+        "output": [
+            {"type": "reasoning", "summary": []},
+            {"type": "file_search_call", "results": [{"filename": name, "text": text} for name, text in found]},
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [
+                    {
+                        "type": "output_text",
+                        "text": text,
+                        "annotations": [{"type": "file_citation", "index": at, "filename": name} for name, at in noted],
+                    }
+                ],
+            },
+        ],
+    }
+    case = one(lines(reply))
+    assert case.answer.text == "In March 2021 [1]. The tank holds 40 litres [2][3]."
+    assert ([p.text for p in case.passages], case.stamp.model) == ([text for _, text in found], "served")
+
+
+def test_citations_of_anthropic_are_written_into_the_answer_and_their_words_are_the_sources():
+    def cited(text, words, index):
+        where = {"type": "char_location", "cited_text": words, "document_index": index, "document_title": "pumps"}
+        return {"type": "text", "text": text, "citations": [where]}
+
+    blocks = [
+        {"type": "thinking", "thinking": "Which pump?"},
+        {"type": "text", "text": "I looked. "},
+        cited("It was replaced in March 2021", PUMP, 1),
+        {"type": "text", "text": ". "},
+        cited("The tank holds 40 litres.", TANK, 0),
+    ]
+    reply = {"type": "message", "role": "assistant", "content": blocks, "question": ASKED}
+    case = one(lines(reply))
+    assert case.answer.text == "I looked. It was replaced in March 2021 [1]. The tank holds 40 litres. [2]"
+    assert [(p.text, p.title) for p in case.passages] == [(PUMP, "pumps"), (TANK, "pumps")]
+    # With the documents themselves the numbers are theirs.
+    case = one(lines({**reply, "documents": [TANK, PUMP]}))
+    assert case.answer.text == "I looked. It was replaced in March 2021 [2]. The tank holds 40 litres. [1]"
+
+
+def test_an_answer_with_documents_of_its_own_is_not_taken_for_alce():
+    """ALCE's `answer` is a reference: read as ALCE, this answer would be empty."""
+    case = one(lines({"question": ASKED, "docs": [{"text": PUMP}], "answer": SAID}))
+    assert (case.answer.text, case.tags, case.analyses) == (SAID, (), ())
+
+
+def test_a_corpus_may_stand_in_for_passages():
+    case = one(lines({"question": ASKED, "answer": SAID, "corpus": "field-notes"}))
+    assert (case.corpus, case.passages) == ("field-notes", ())
+
+
+def test_a_broken_first_line_does_not_make_a_table_of_the_others():
+    found = [row for _, row in read_cases(b"oops, cut\n" + lines(OWN))]
+    assert [isinstance(row, GroundworkError) for row in found] == [True, False]
