@@ -16,7 +16,15 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from engine.core.errors import BudgetSpent, GroundworkError, ModelNotFound, PromptTooLong, ServerError, first_line
+from engine.core.errors import (
+    BudgetSpent,
+    GroundworkError,
+    ModelError,
+    ModelNotFound,
+    PromptTooLong,
+    ServerError,
+    first_line,
+)
 from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Json, Prompt, Token, Value
@@ -90,7 +98,9 @@ def _read(client: Any, request: Json, items: SimpleQueue[Any], stop: threading.E
         items.put(broken)
 
 
-_THOUGHT = re.compile(r"\A\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)  # what a model thinks before it answers
+# What a model thinks before it answers; some servers take away the opening tag alone, as a part of the prompt.
+_THOUGHT = re.compile(r"\A(?:\s*<think>.*?(?:</think>\s*|\Z)|.*?</think>\s*)", re.DOTALL)
+_CUT = ("length", "max_tokens", "content_filter", "tool_calls", "function_call")  # ends before the answer's own
 
 
 class Received:
@@ -99,6 +109,7 @@ class Received:
     def __init__(self, on_text: OnText | None = None) -> None:
         self.text = self._raw = ""
         self.ended = ""
+        self._empty = True  # nothing came, not even a thought
         self._on_text = on_text
         self._used: int | None = None
         self._tokens: list[tuple[bytes, float]] = []
@@ -109,12 +120,14 @@ class Received:
             self._used = chunk.usage.total_tokens
         if not chunk.choices:
             return
+        self._empty = False
         choice = chunk.choices[0]
         self.ended = choice.finish_reason or self.ended
         for item in (choice.logprobs.content or ()) if choice.logprobs else ():
             self._tokens.append((bytes(item.bytes) if item.bytes else item.token.encode(), item.logprob))
-        if choice.delta and choice.delta.content:
-            self._raw += choice.delta.content
+        # A refusal is what the model answers, in a field of its own.
+        if choice.delta and (said := choice.delta.content or getattr(choice.delta, "refusal", None)):
+            self._raw += said
             self.text = _THOUGHT.sub("", self._raw)
             if self._on_text is not None:
                 self._on_text(self.text)
@@ -126,12 +139,28 @@ class Received:
         return (sum(len(message["content"]) for message in messages) + len(self.text)) // 4
 
     def answer(self, name: str) -> Answer:
-        """The finished answer; `ServerError` where the stream ended without saying why."""
+        """The finished answer; `ServerError` where the stream broke off, `ModelError` where it was cut before a word."""
+        if self._empty:
+            raise ServerError(
+                f"{name} sent nothing that can be read as a streamed chat. Check that the address is the base of the "
+                "server's API, which often ends in /v1, and that the server streams."
+            )
+        if self.ended in _NO_TEXT and not self.text.strip():
+            raise ModelError(f"{name} {_NO_TEXT[self.ended]}")
         if not self.ended:
             raise ServerError(
                 f"{name} stopped in the middle of its answer. Ask again; the text so far is kept.", self.text
             )
-        return Answer(text=self.text, tokens=byte_tokens(self.text, self._tokens), finished=self.ended == "stop")
+        return Answer(text=self.text, tokens=byte_tokens(self.text, self._tokens), finished=self.ended not in _CUT)
+
+
+_THINKS = "thought until the limit of tokens and wrote no answer. Let it write more tokens, or turn its thoughts off."
+_NO_TEXT = {
+    "length": _THINKS,
+    "max_tokens": _THINKS,
+    "content_filter": "withheld its answer by its content filter. Choose another model.",
+    "tool_calls": "called a tool and wrote no answer. Turn its tools off, or choose another model.",
+}
 
 
 def byte_tokens(text: str, tokens: Sequence[tuple[bytes, float]]) -> tuple[Token, ...]:
@@ -157,15 +186,27 @@ def byte_tokens(text: str, tokens: Sequence[tuple[bytes, float]]) -> tuple[Token
 
 KEY = "OPENAI_API_KEY"  # the environment's variable
 PASSING = (408, 409, 425, 429)  # and every 5xx
-TOO_LONG = ("context length", "context_length", "maximum context", "too many tokens", "prompt is too long")
+TOO_LONG = (
+    "context length",
+    "context_length",
+    "context size",
+    "maximum context",
+    "too many tokens",
+    "prompt is too long",
+    "input is too long",
+)
 
 
 def worth_retrying(error: Exception) -> bool:
-    """Whether the failure may pass: connection, time-out, overload, a server's own fault."""
+    """Whether the failure may pass: connection, overload, a server's own fault; not a spent quota."""
     import openai
 
+    if getattr(error, "code", None) == "insufficient_quota":
+        return False
     if isinstance(error, openai.APIStatusError):
         return error.status_code in PASSING or error.status_code >= 500
+    if isinstance(error, openai.APITimeoutError):  # it would compute the same again, for as long
+        return False
     return not isinstance(error, openai.OpenAIError) or isinstance(error, openai.APIConnectionError)
 
 
@@ -180,7 +221,7 @@ def retry_after(error: Exception) -> float:
 
 def explain(error: Exception, model: Any, partial: str) -> GroundworkError:
     """The failure as an error of ours: what happened, what to do next. `model` is the `ServerModel`."""
-    if any(words in str(error).lower() for words in TOO_LONG):
+    if any(words in _said_by(error).lower() for words in TOO_LONG):
         return PromptTooLong(f"The prompt is too long for {model.name}: {_short(error)}. Leave out some passages.")
     if partial:
         return ServerError(
@@ -194,23 +235,37 @@ def _reason(error: Exception, model: Any) -> str:
 
     if isinstance(error, openai.APITimeoutError):
         return f"{model.name} did not reply for {model.timeout:g} seconds. Try again, or choose another model."
-    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+    if isinstance(error, openai.AuthenticationError):  # its words may have a part of the key
         return f"{model.name} refused the key. Set {KEY} to a key that may use this model."
+    if isinstance(error, openai.PermissionDeniedError):
+        return f"{model.name} refused the key ({_short(error)}). Set {KEY} to a key that may use this model."
     if isinstance(error, openai.NotFoundError):
-        return f"There is no model {model.model} at {model.base_url}. Check the name and the address."
+        return (
+            f"There is no model {model.model} at {model.base_url} ({_short(error)}). Check the name, and that the "
+            "address is the base of the server's API, which often ends in /v1."
+        )
     if isinstance(error, openai.RateLimitError):
-        return f"{model.name} accepts no more requests for now. Wait, or check the account's limits."
+        return f"{model.name} accepts no more requests for now ({_short(error)}). Wait, or check the account's limits."
     if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
         why = _short(error).rstrip(".")
         return f"{model.name} does not accept the request: {why}. Change that setting, or choose another model."
     if isinstance(error, openai.APIStatusError):
         return f"{model.name} failed with status {error.status_code} ({_short(error)}). Try again later."
+    if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
+        return f"{model.name} ended the stream with an error ({_short(error)}). Try again later."
     return f"{model.name} cannot be reached ({_short(error)}). Check that the server runs and the address is right."
+
+
+def _said_by(error: Exception) -> str:
+    """What a server says of a failure: the client knows the usual field, others are in the body."""
+    said, body = first_line(error), getattr(error, "body", None)
+    known = not isinstance(body, dict | list) or (isinstance(body, dict) and str(body.get("message")) in str(error))
+    return str(error) if known else f"{said} - {body}"
 
 
 def _short(error: Exception) -> str:
     """The first line of what was said, without the key, which a server may say back."""
-    key, said = os.environ.get(KEY), first_line(error)
+    key, said = os.environ.get(KEY), (_said_by(error).strip().splitlines() or [first_line(error)])[0]
     return (said.replace(key, "[key]") if key else said)[:200].rstrip(".")
 
 
@@ -269,20 +324,21 @@ WHY_NOT = (
     "A served model gives neither exact scores of a given text nor gradients. Score its answers with embedded or a "
     "Hugging Face id or folder."
 )
+_SYSTEM = "system role"  # as servers name it that pass on a chat template's refusal
 LONGEST_PAUSE = 30.0  # seconds between two attempts, whatever the server asks for
 
 
 class ServerModel:
     """A `Writer` behind an address. Safe to share between threads; at most `concurrency` requests at a time.
 
-    `budget`: what may be spent, and what has been. `ignored`: what the server refused to take, of logprobs, seed and
-    the count of tokens.
+    `budget`: what may be spent, and what has been. `ignored`: what the server refused to take, of logprobs, seed, the
+    count of tokens and the system role, whose text then opens the user's message.
     """
 
     can = Can(why_not=WHY_NOT)
     revision = ""
     dtype = ""
-    timeout = 60.0  # seconds without a byte
+    timeout = 300.0  # seconds without a byte: a large model on a processor reads a long prompt for minutes
     attempts = 4  # tries before the first word
     backoff = 0.5  # seconds before the second try, doubled before each next one
 
@@ -314,16 +370,16 @@ class ServerModel:
     ) -> Answer:
         """Write an answer. Tokens with log-probabilities where the server gives them (ids unknown: -1).
 
-        Raises `ServerError` with the text so far in `partial`, `PromptTooLong`, `BudgetSpent`, `Cancelled`.
+        Raises `ServerError` with the text so far in `partial`, `ModelError` where no text came, `PromptTooLong`,
+        `BudgetSpent`, `Cancelled`.
         """
         import openai
 
-        messages = as_messages(prompt, turns(prompt))
         with self._slot(watch):
             for attempt in range(self.attempts):
                 received = Received(on_text)
                 try:
-                    return self._once(messages, decoding, received, watch)
+                    return self._once(prompt, decoding, received, watch)
                 except (openai.OpenAIError, BrokenStream) as error:
                     if received.text or attempt + 1 == self.attempts or not worth_retrying(error):
                         raise explain(error, self, received.text) from error
@@ -333,18 +389,19 @@ class ServerModel:
                     watch.step(f"asking {self.model} again", attempt + 1, self.attempts)
         raise ServerError(f"{self.name} was not called: attempts is {self.attempts}. Allow at least one.")
 
-    def _once(self, messages: list[dict[str, str]], decoding: Decoding, received: Received, watch: Watch) -> Answer:
+    def _once(self, prompt: Prompt, decoding: Decoding, received: Received, watch: Watch) -> Answer:
         """One request, repeated only where the server refuses an optional parameter."""
         import openai
 
         while True:
             self.budget.call()
+            messages = as_messages(prompt, turns(prompt, system=_SYSTEM not in self.ignored))
             try:
                 for chunk in stream_chunks(self._client, self._request(messages, decoding), watch):
                     received.add(chunk)
                 return received.answer(self.name)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if not self._give_way(str(error)):
+                if not self._give_way(_said_by(error)):
                     raise
             finally:
                 self.budget.read(received.tokens(messages))
@@ -370,7 +427,8 @@ class ServerModel:
         if "max_completion_tokens" in refusal and not self._renamed:
             self._renamed = True
             return True
-        refused = {name for name in ("logprobs", "seed", "stream_options") if name in refusal} - self.ignored
+        refused = {name for name in ("logprobs", "seed", "stream_options", _SYSTEM) if name in refusal.lower()}
+        refused -= self.ignored
         self.ignored |= refused
         return bool(refused)
 
@@ -394,7 +452,7 @@ class ServerModel:
 
 
 def checked_address(address: str) -> str:
-    """A base URL without a trailing slash; refused where it carries a password, since it is kept in cases."""
+    """A base URL, without the path of a chat or a last slash; refused with a password, since it is kept in cases."""
     wrong = ModelNotFound(f"{address!r} is not the address of a server. Write it like http://127.0.0.1:8000/v1.")
     try:
         parts = urlsplit(address)
@@ -405,4 +463,4 @@ def checked_address(address: str) -> str:
         raise wrong
     if parts.username or parts.password or parts.query:
         raise ModelNotFound("A server's address must not contain a key. Put the key into OPENAI_API_KEY.")
-    return address.rstrip("/")
+    return address.rstrip("/").removesuffix("/chat/completions")

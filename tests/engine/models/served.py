@@ -140,6 +140,44 @@ class Handler(BaseHTTPRequestHandler):
         self.event({"error": {"message": "out of memory"}})
         self.end()
 
+    def mode_delta(self, body, argument):
+        """Stream one field and one text, "field=text", then end for the reason behind a bar."""
+        given, _, reason = argument.partition("|")
+        field, _, text = given.partition("=")
+        self.start()
+        self.event({**chunk("", None, None), "choices": [{"index": 0, "delta": {field: text}, "finish_reason": None}]})
+        self.event(chunk("", reason, None))
+        self.end()
+
+    def mode_whole(self, body, argument):
+        """Reply with a page, as a server does at another path, whatever was asked."""
+        self.reply(200, {"error": "Unexpected endpoint or method."})
+
+    def mode_quota(self, body, argument):
+        self.reply(429, {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}})
+
+    def mode_denied(self, body, argument):
+        self.reply(403, error("No access to this model"))
+
+    def mode_strict(self, body, argument):
+        """Refuse the seed as FastAPI does: the reason is in no field that the client knows."""
+        if "seed" in body:
+            return self.reply(422, {"detail": [{"loc": ["body", "seed"], "msg": "extra fields not permitted"}]})
+        return self.mode_words(body, argument)
+
+    def mode_nosystem(self, body, argument):
+        if body["messages"][0]["role"] == "system":
+            return self.reply(400, error("System role not supported"))
+        return self.mode_words(body, argument)
+
+    def mode_small(self, body, argument):
+        self.reply(400, error("the request exceeds the available context size, try increasing it"))
+
+    def mode_blocked(self, body, argument):
+        self.start()
+        self.event({"error": {"message": "Prompt is blocked"}})
+        self.end()
+
     def mode_pairs(self, body, argument):
         """Answer two at a time; remember how many were in flight."""
         global flying, most

@@ -14,7 +14,7 @@ import pytest
 
 from engine.answer.prompt import stamp_of
 from engine.answer.write import prompting
-from engine.core.errors import BudgetSpent, Cancelled, CannotDo, ModelNotFound, PromptTooLong, ServerError
+from engine.core.errors import BudgetSpent, Cancelled, CannotDo, ModelError, ModelNotFound, PromptTooLong, ServerError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
 from engine.models.protocols import LanguageModel, Writer, require
@@ -162,10 +162,72 @@ def test_a_prompt_that_is_too_long_for_the_server(server):
     with pytest.raises(PromptTooLong, match="Leave out some passages"):
         server.model("toolong").generate(tiny_prompt(1), Decoding())
 
+    with pytest.raises(PromptTooLong, match="available context size"):  # llama.cpp's words
+        server.model("small").generate(tiny_prompt(1), Decoding())
+
 
 def test_a_model_that_is_not_there(server):
-    with pytest.raises(ServerError, match="no model nothing at"):
+    with pytest.raises(ServerError, match=r"no model nothing at .*does not exist.*often ends in /v1"):
         server.model("nothing").generate(tiny_prompt(1), Decoding())
+
+
+@pytest.mark.parametrize(
+    ("delta", "text", "finished"),
+    [
+        ("content=<think>Who?</think>\nHanna.|stop", "Hanna.", True),
+        ("content=Who?</think>\nHanna.|stop", "Hanna.", True),  # the opening tag was a part of the prompt
+        ("refusal=I cannot say.|stop", "I cannot say.", True),
+        ("content=Hanna.|eos_token", "Hanna.", True),
+        ("content=Hanna|content_filter", "Hanna", False),
+        ("content=|stop", "", True),
+    ],
+)
+def test_what_comes_apart_from_the_answer_or_ends_it_otherwise(server, delta, text, finished):
+    answer = server.model(f"delta:{delta}").generate(tiny_prompt(1), Decoding())
+    assert (answer.text, answer.finished) == (text, finished)
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"),
+    [
+        ("reasoning_content=Who?|length", "thought until the limit of tokens"),
+        ("content=<think>Who?|length", "thought until the limit of tokens"),
+        ("content=|content_filter", "content filter"),
+        ("content=|tool_calls", "called a tool"),
+    ],
+)
+def test_an_answer_that_was_cut_before_its_first_word_is_an_error(server, delta, said):
+    with pytest.raises(ModelError, match=said):
+        server.model(f"delta:{delta}").generate(tiny_prompt(1), Decoding())
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("whole", r"nothing that can be read as a streamed chat.*often ends in /v1"),
+        ("denied", r"refused the key \(.*No access to this model"),
+        ("quota", r"accepts no more requests for now \(.*exceeded your quota"),
+        ("blocked", r"ended the stream with an error \(Prompt is blocked\)"),
+    ],
+)
+def test_the_reason_that_a_server_gives_is_passed_on_and_it_is_asked_once(server, mode, said):
+    with pytest.raises(ServerError, match=said):
+        server.model(mode).generate(tiny_prompt(1), Decoding())
+    assert server.seen()["asked"][mode] == 1
+
+
+def test_a_refusal_in_other_fields_is_read_too(server):
+    model = server.model("strict")
+    assert model.generate(tiny_prompt(1), Decoding()).text == TEXT and model.ignored == {"seed"}
+
+
+def test_a_system_message_that_is_refused_opens_the_users(server):
+    """As for a local model whose chat template has no system role."""
+    model = server.model("nosystem")
+    assert model.generate(tiny_prompt(1, system=True), Decoding()).text == TEXT
+    (message,) = server.seen()["bodies"][-1]["messages"]
+    system = next(segment.text for segment in tiny_prompt(1, system=True).segments if segment.role == "system")
+    assert message["role"] == "user" and message["content"].startswith(system)
 
 
 def test_the_key_comes_from_the_environment_and_goes_nowhere_else(server, monkeypatch):
@@ -197,7 +259,8 @@ def test_cancel_leaves_a_silent_server(server):
 
 def test_a_mute_server_times_out(server):
     with pytest.raises(ServerError, match=r"did not reply for 0\.2 seconds"):
-        server.model("mute", timeout=0.2, attempts=1).generate(tiny_prompt(1), Decoding())
+        server.model("mute", timeout=0.2).generate(tiny_prompt(1), Decoding())
+    assert server.seen()["asked"]["mute"] == 1  # it would compute the same again
 
 
 def test_no_more_requests_at_a_time_than_allowed(server):
@@ -217,6 +280,7 @@ def test_names_and_addresses(monkeypatch):
     model = load_writer("openai:org/model@v2@http://127.0.0.1:9/v1/")
     assert (model.model, model.base_url) == ("org/model@v2", "http://127.0.0.1:9/v1")
     assert load_writer(model.name).name == model.name
+    assert load_writer("openai:m@http://127.0.0.1:9/v1/chat/completions").name == "openai:m@http://127.0.0.1:9/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
     assert ServerModel.named("openai:m").name == "openai:m@http://localhost:1/v1"
     monkeypatch.delenv("OPENAI_BASE_URL")
