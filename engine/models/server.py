@@ -139,7 +139,7 @@ class Received:
         return (sum(len(message["content"]) for message in messages) + len(self.text)) // 4
 
     def answer(self, name: str) -> Answer:
-        """The finished answer; `ServerError` where the stream broke off, `ModelError` where it was cut before a word."""
+        """The finished answer; `ServerError` where the stream broke off, `ModelError` if it was cut before a word."""
         if self._empty:
             raise ServerError(
                 f"{name} sent nothing that can be read as a streamed chat. Check that the address is the base of the "
@@ -154,7 +154,10 @@ class Received:
         return Answer(text=self.text, tokens=byte_tokens(self.text, self._tokens), finished=self.ended not in _CUT)
 
 
-_THINKS = "thought until the limit of tokens and wrote no answer. Let it write more tokens, or turn its thoughts off."
+_THINKS = (
+    "thought until the limit of tokens and wrote no answer. Turn its thoughts off at the server, or raise "
+    "decoding.max_new_tokens."
+)
 _NO_TEXT = {
     "length": _THINKS,
     "max_tokens": _THINKS,
@@ -257,7 +260,7 @@ def _reason(error: Exception, model: Any) -> str:
 
 
 def _said_by(error: Exception) -> str:
-    """What a server says of a failure: the client knows the usual field, others are in the body."""
+    """The server's words on a failure, with the body where they are in none of the fields that the client knows."""
     said, body = first_line(error), getattr(error, "body", None)
     known = not isinstance(body, dict | list) or (isinstance(body, dict) and str(body.get("message")) in str(error))
     return str(error) if known else f"{said} - {body}"

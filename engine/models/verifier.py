@@ -30,6 +30,7 @@ from engine.models.alignment import clean
 from engine.models.choices import fast_bfloat16
 from engine.models.memory import SAFE, loading
 from engine.models.protocols import Entailment, Floats, Judged
+from engine.models.server import SERVED
 from engine.models.subject import read_for
 from engine.models.verdicts import CLASSES, EVEN, WINDOW_WORDS, Precision, Thresholds, combine, softmax, verdict_note
 
@@ -181,6 +182,11 @@ def _limit(tokenizer: Any) -> int:
 
 def load_nli(name: str) -> Entailment:
     """Load a hub id or folder; raise `ModelNotFound` with the way out, `ModelError` where the labels are unnamed."""
+    if name.startswith(SERVED):
+        raise CannotDo(
+            f"{name} cannot be the verifier: a served model gives no probabilities of verdicts. Use embedded or an NLI "
+            "model, and the served model as a second opinion (--judge)."
+        )
     with loading(f"The verifier {name}", "Give a folder or hub id of an NLI model with safetensors, or use embedded."):
         from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
 

@@ -161,3 +161,8 @@ def test_a_saved_classifier_loads_from_its_folder(tmp_path):
     loaded = load_nli(str(tmp_path))
     direct = WindowedVerifier(sequence_classifier(model, tokenizer), "direct")
     assert loaded.entailment(PAIRS) == pytest.approx(direct.entailment(PAIRS), abs=1e-5)
+
+
+def test_a_served_model_is_refused_as_verifier_with_what_to_use():
+    with pytest.raises(CannotDo, match=r"gives no probabilities of verdicts\. Use embedded or an NLI model"):
+        load_nli("openai:m@http://127.0.0.1:9/v1")
