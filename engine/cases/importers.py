@@ -280,6 +280,16 @@ def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None 
             yield str(number), error
 
 
+def read_records(data: bytes) -> Iterator[tuple[str, AuditRecord | GroundworkError]]:
+    """(id, record or error) of every object of a file that holds answers of any system."""
+    for number, record in enumerate(_records(data, _whole(data.removeprefix(BOM_UTF8))), start=1):
+        identity = str(number) if isinstance(record, GroundworkError) else str(record["id"])
+        try:
+            yield identity, record if isinstance(record, GroundworkError) else audit_record(record)
+        except GroundworkError as error:
+            yield identity, error
+
+
 def _whole(data: bytes) -> Any:
     """The file as one JSON value; None for JSONL and for anything that is not JSON."""
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import BinaryIO
 
 import click
 
 from engine.answer.in_documents import doubted, probably_answered, repeated, unknown
+from engine.cases.importers import read_records
 from engine.commands import shared
 from engine.core.files import EMBEDDED
 from engine.core.values import AuditRecord, Case
@@ -54,14 +55,15 @@ def _readable(case: Case, doubt: str) -> str:
 
 
 @click.command()
-@shared.file_argument
+@click.argument("file", type=click.File("rb"))
 @click.option("--json", "as_json", is_flag=True, help="Add the support of each sentence of the answer.")
 @shared.model_option
 @shared.verifier_option
-def audit(file: TextIO, as_json: bool, model: str, verifier: str) -> None:
+def audit(file: BinaryIO, as_json: bool, model: str, verifier: str) -> None:
     """Add answers from other systems to the library: question, passages, answer.
 
-    A line may name a `corpus`: `analyse CASE facts` then searches it too, and `passages` may be empty.
+    FILE is JSON, JSONL or CSV. Exports of other systems are read by their names (docs/review.md). A record may name a
+    `corpus`: `analyse CASE facts` then searches it too, and `passages` may be empty.
 
     With --json each line has `answerable`, the probability that the passages answer the question, and `support`: how
     far they bear out each sentence of the answer, 0 to 1, by `--verifier` and the model that scores, `--model`.
@@ -72,9 +74,9 @@ def audit(file: TextIO, as_json: bool, model: str, verifier: str) -> None:
     if as_json or verifier != EMBEDDED:
         bench.tools.verifier(verifier)  # a model that is none is told now
 
-    def work(record: AuditRecord) -> list[shared.Record]:
+    def work(identity: str, record: AuditRecord) -> list[shared.Record]:
         case = bench.audit(record)
-        line: shared.Record = {"id": record.id, "case": case.id}
+        line: shared.Record = {"id": identity, "case": case.id}
         if as_json:
             line["answerable"] = case.answerable
             line["support"] = [
@@ -82,7 +84,7 @@ def audit(file: TextIO, as_json: bool, model: str, verifier: str) -> None:
             ]
         return [line]
 
-    shared.run_records(file, AuditRecord, work)
+    shared.each(read_records(file.read()), work)
 
 
 COMMANDS = (ask, audit)

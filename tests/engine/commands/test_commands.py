@@ -127,9 +127,9 @@ def test_audit_saves_good_records_and_leaves_an_error_in_the_place_of_bad_ones()
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"answer": ""}, "has no answer. Give the text to check as `answer`."),
+        ({"answer": ""}, "has no answer. Give it as answer, response"),
         ({"answer": "  "}, "has no answer"),
-        ({"passages": []}, "has no source. Give `passages` or a corpus."),
+        ({"passages": []}, "has no source to check the answer against. Name a corpus"),
     ],
 )
 def test_audit_names_what_a_record_lacks_and_makes_no_case_of_it(wrong, said):
@@ -138,6 +138,12 @@ def test_audit_names_what_a_record_lacks_and_makes_no_case_of_it(wrong, said):
     (line,) = lines(result)
     assert (result.exit_code, line["error"]["type"]) == (1, "RecordError") and said in line["error"]["message"]
     assert run("cases").stdout == ""
+
+
+def test_audit_reads_the_table_that_another_system_exports():
+    result = run("audit", "-", stdin="user_input,response,retrieved_contexts\nWhy?,Because.,['Because.']\n")
+    (line,) = lines(result)
+    assert (result.exit_code, line["id"]) == (0, "1") and lines(run("cases"))[0]["id"] == line["case"]
 
 
 def test_audit_refuses_a_verifier_that_is_none(tmp_path):
