@@ -32,14 +32,21 @@ from engine.corpus.store import PDF
 # A document's text never changes after this: every offset points into it.
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+MAIL = "message/rfc822"
+SUBTITLES = "text/vtt"
 LARGEST = 500 * 1024 * 1024  # bytes of one file; above, the text would not fit beside its vectors
 MEDIA_TYPES = {
     ".txt": "text/plain",
     ".text": "text/plain",
+    ".log": "text/plain",
     ".md": "text/markdown",
     ".markdown": "text/markdown",
     ".jsonl": "application/jsonl",
     ".ndjson": "application/jsonl",
+    ".json": "application/json",
+    ".eml": MAIL,
+    ".srt": SUBTITLES,
+    ".vtt": SUBTITLES,
     ".pdf": PDF,
     ".docx": DOCX,
     ".html": "text/html",
@@ -89,7 +96,7 @@ def load_bytes(
 ) -> list[Document]:
     """The documents of a file's bytes, `name` telling format and id; raise `FileError` with what to do.
 
-    `bad` is told of each record of JSONL and CSV that does not fit. `fields` names the fields of JSONL records and CSV
+    `bad` is told of each record of JSON and CSV that does not fit. `fields` names the fields of JSON records and CSV
     columns. A document without a title has that of its first section, else the file's name less the ending.
     """
     if not data.strip():
@@ -102,6 +109,8 @@ def load_bytes(
         text, pages, title = documents.extract_pdf(data, name)
     elif kind == DOCX:
         text, sections, title = documents.extract_docx(data, name)
+    elif kind == MAIL:
+        text, title = documents.extract_mail(data, name)
     else:
         text = documents.require_text(documents.decode(data, name), name)
     if kind == "text/plain" and documents.is_markdown(text):
@@ -109,12 +118,16 @@ def load_bytes(
     match kind:
         case "application/jsonl":
             return records.jsonl_documents(text, name, fields, bad)
+        case "application/json":
+            return records.json_documents(text, name, fields, bad)
         case "text/csv":
             return records.table_documents(text, name, fields, bad)
         case "text/markdown":
             text, sections = documents.render(text)
         case "text/html":
             text, sections, title = documents.extract_html(text)
+        case kind if kind == SUBTITLES:
+            text = documents.spoken(text)
     title = well_formed(title or (sections[0].title if sections else "") or Path(name).stem.replace("_", " "))
     text = documents.require_text(text, name)
     return [Document(id=name, title=title, text=text, source=name, media_type=kind, sections=sections, pages=pages)]

@@ -1,4 +1,4 @@
-"""Documents as plain text with sections: text in any common encoding, Markdown, HTML, DOCX, PDF.
+"""Documents as plain text with sections: text in any common encoding, Markdown, HTML, e-mail, subtitles, DOCX, PDF.
 
 Nothing is executed or fetched: no macro, script, link, linked picture or external template. A packed file that unpacks
 to too much is refused unread.
@@ -322,6 +322,60 @@ def _visible(tree: Any) -> str:
     return "\n".join(line for line in (" ".join(t.split()) for t in body.itertext()) if line)
 
 
+# E-mail by the standard library: the fields that a reader sees, then the plain body, else that of HTML.
+
+_MAIL_FIELDS = ("From", "To", "Cc", "Date", "Subject")
+_QUOTED = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
+
+
+def extract_mail(data: bytes, name: str) -> tuple[str, str]:
+    """(text, subject) of a message without marks of quotation; attachments are named, not read."""
+    from email import message_from_bytes
+    from email.message import EmailMessage
+    from email.policy import default
+
+    try:
+        message = message_from_bytes(data, EmailMessage, policy=default)
+        fields = {field: " ".join(str(message[field] or "").split()) for field in _MAIL_FIELDS}
+        fields["Attachments"] = ", ".join(filter(None, (part.get_filename() for part in message.iter_attachments())))
+        part = message.get_body(("plain", "html"))
+        body = "" if part is None else str(part.get_content())
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise FileError(f"{name} is damaged or not an e-mail. Export it again, or save it as text.") from error
+    if part is not None and part.get_content_subtype() == "html":
+        body = extract_html(body)[0]
+    head = "".join(f"{field}: {value}\n" for field, value in fields.items() if value)
+    if not head:
+        raise FileError(f"{name} is not an e-mail: it has no sender, date or subject. Save it as text.")
+    text = _QUOTED.sub("", body.replace("\r\n", "\n").replace("\r", "\n"))
+    return well_formed(f"{head}\n{text}"), fields["Subject"]
+
+
+# Subtitles and transcripts of calls (SRT, WebVTT): what is said, without numbers and times.
+
+_CUE_TIME = re.compile(r".*\d\d:\d\d[.,]\d{3} +--> ")
+_SPEAKER = re.compile(r"<v(?:\.[^ >]*)? ([^>]+)>")
+_TAG = re.compile(r"</?[a-z][^>]*>|<\d[\d:.]*>|\{\\[^}]*\}", re.I)
+
+
+def spoken(source: str) -> str:
+    """The words of subtitles: a line for each speaker, or without speakers for each sentence."""
+    lines: list[str] = []
+    for block in re.split(r"\n[ \t]*\n", source):
+        rows = block.strip("\n").split("\n")
+        time = next((place for place, row in enumerate(rows) if _CUE_TIME.match(row)), None)
+        if time is None:
+            continue
+        said = _TAG.sub("", _SPEAKER.sub(r"\1: ", " ".join(rows[time + 1 :])))
+        words = " ".join(said.split())
+        named = lines and re.match(r"[^:]{1,40}: ", words)
+        if not lines or (named and not lines[-1].startswith(named[0])) or (not named and lines[-1][-1:] in ".!?"):
+            lines.append(words)
+        else:
+            lines[-1] = f"{lines[-1]} {words[named.end() :] if named else words}".strip()
+    return "\n".join(filter(None, lines))
+
+
 # Packed files.
 
 UNPACKED = 500 * 1024 * 1024  # bytes in all
@@ -477,7 +531,9 @@ def _add_paragraph(page: Page, paragraph: Paragraph) -> None:
 # PDF by pypdf: text page by page with the offset at which each page starts.
 
 _BREAK = "\n\n"
-_FILE_NAME = re.compile(r"^Microsoft \w+ - |\.(?:html?|docx?|odt|rtf|txt|tex|dvi|indd|pdf|pptx?|xlsx?)$", re.I)
+_FILE_NAME = re.compile(
+    r"^Microsoft \w+ - |^\w+:\S+$|\.(?:html?|docx?|odt|rtf|txt|tex|dvi|indd|pdf|pptx?|xlsx?)$", re.I
+)
 
 
 def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
@@ -605,7 +661,7 @@ def joined_words(pages: Sequence[str]) -> list[str]:
 
 
 def _pdf_title(reader: PdfReader) -> str:
-    """The title in the file's own information; empty where it is a name of a file, as programs put there unasked."""
+    """The title in the file's own information; empty for a file's name or an address, as programs put there unasked."""
     try:
         title = str((reader.metadata and reader.metadata.title) or "").strip()
     except (ValueError, KeyError, TypeError, AttributeError):

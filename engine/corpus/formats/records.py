@@ -1,4 +1,4 @@
-"""Documents from rows: JSONL, CSV and TSV, and passages in wiki_dpr's layout.
+"""Documents from rows: JSONL, JSON, CSV and TSV, and passages in wiki_dpr's layout.
 
 JSONL has one document per line, {"_id", "title", "text"} or other names by a field mapping.
 """
@@ -117,17 +117,54 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
             raise FileError(f"{name} has no column {names.text!r}. Its columns are: {', '.join(columns)}.")
         for line, row in _fitting(reader, name, bad):
             cells = {column: str(row.get(column) or "").strip() for column in columns}
-            filled = (f"{column}: {value}" for column, value in cells.items() if value)
-            content = cells.get(names.text) or BETWEEN_CELLS.join(filled)
-            if content:
-                place = f"{name}#{line}"
-                key, title = cells.get(names.id) or place, cells.get(names.title) or _row_title(cells, name, line)
-                found.append(Document(id=key, title=title, text=content, source=place, media_type="text/csv"))
+            found += _row(cells, names, name, line, "text/csv")
     if not found:
         raise FileError(f"{name} has no rows with text below its header line. {way_out}")
     if names.title not in columns:
         found = _titled_apart(found, name)
     return list(without_repeats(found, name, bad))
+
+
+def _row(cells: dict[str, str], names: Fields, name: str, line: int, media_type: str) -> list[Document]:
+    """The document of one row; none without a filled cell."""
+    filled = (f"{column}: {value}" for column, value in cells.items() if value)
+    content, place = cells.get(names.text) or BETWEEN_CELLS.join(filled), f"{name}#{line}"
+    key, title = cells.get(names.id) or place, cells.get(names.title) or _row_title(cells, name, line)
+    return [Document(id=key, title=title, text=content, source=place, media_type=media_type)] if content else []
+
+
+def json_documents(text: str, name: str, fields: Fields | None = None, bad: Bad = refuse) -> list[Document]:
+    """The objects of the longest list in a JSON file, a row each; without a list of objects the whole as one row.
+
+    What is nested in a field is its values, apart by semicolons.
+    """
+    names = fields or Fields()
+    try:
+        whole = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise FileError(f"{name} is not JSON ({error}). Correct it, or save it as text.") from error
+    lists = [value for value in (whole, *(whole.values() if isinstance(whole, dict) else ())) if _is_rows(value)]
+    rows = max(lists, key=len, default=[whole if isinstance(whole, dict) else {"values": whole}])
+    found = []
+    for line, row in enumerate(rows, start=1):
+        cells = {well_formed(key).strip(): well_formed("; ".join(_leaves(value))) for key, value in row.items()}
+        found += _row(cells, names, name, line, "application/json")
+    if not found:
+        raise FileError(f"{name} has no values. Leave it out, or check that it was saved completely.")
+    return list(without_repeats(_titled_apart(found, name), name, bad))
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """The values in a JSON value, as text, less those without one."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(inner)
+    elif value not in (None, ""):
+        yield " ".join((value if isinstance(value, str) else msgspec.json.encode(value).decode()).split())
 
 
 def _fitting(rows: Iterable[Json], name: str, bad: Bad) -> Iterator[tuple[int, Json]]:

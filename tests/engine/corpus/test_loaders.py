@@ -162,6 +162,70 @@ def test_bad_records_name_their_line(data: bytes, words: str) -> None:
         load_bytes(data, "c.jsonl")
 
 
+MAIL = b"""From: Ann <ann@x.example>
+To: Ben <ben@x.example>
+Subject: =?utf-8?Q?Caf=C3=A9?= on Friday
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="b"
+
+--b
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: quoted-printable
+
+It costs =C2=A34, and the table is boo=
+ked.
+> Is it booked?
+>> Who pays?
+--b
+Content-Type: application/pdf
+Content-Disposition: attachment; filename="menu.pdf"
+
+x
+--b--
+"""
+
+
+def test_a_mail_has_its_fields_and_its_words_without_codes_and_marks_of_quotation() -> None:
+    (document,) = load_bytes(MAIL, "cafe.eml")
+    assert (document.title, document.media_type) == ("Café on Friday", "message/rfc822")
+    assert document.text == (
+        "From: Ann <ann@x.example>\nTo: Ben <ben@x.example>\nSubject: Café on Friday\nAttachments: menu.pdf\n\n"
+        "It costs £4, and the table is booked.\nIs it booked?\nWho pays?"
+    )
+    page = b"From: a@x.example\nContent-Type: text/html\n\n<p>It is open until six in the evening.</p>"
+    assert load_bytes(page, "a.eml")[0].text.rstrip() == "From: a@x.example\n\nIt is open until six in the evening."
+
+
+def test_subtitles_are_what_is_said_by_sentence_or_by_speaker() -> None:
+    srt = (
+        b"1\n00:00:01,000 --> 00:00:04,200\nThe bay of\n<i>Fundy</i> is\n\n2\n00:00:05,000 --> 00:00:06,000\nlarge.\n\n"
+    )
+    (film,) = load_bytes(srt + b"3\n00:00:07,000 --> 00:00:08,000\nWhy?\n", "tides.srt")
+    assert film.text == "The bay of Fundy is large.\nWhy?"
+    vtt = (
+        "WEBVTT\n\n{0}\n<v Ann Lee>Shall we</v>\n\n{0}\n<v Ann Lee>start?</v>\n\nNOTE x\n\n{0}\n<v Ben>Yes. Now.</v>\n"
+    ).format("00:01.000 --> 00:02.000")
+    assert load_bytes(vtt.encode(), "call.vtt")[0].text == "Ann Lee: Shall we start?\nBen: Yes. Now."
+
+
+def test_the_objects_of_a_json_file_are_rows() -> None:
+    issues = [
+        {"id": 7, "title": "Silt", "open": True, "notes": [{"by": "Ann", "text": "Soon."}], "due": None},
+        {"id": 8, "title": "Rail"},
+    ]
+    rows = load_bytes(json.dumps({"project": "Bank", "issues": issues}).encode(), "export.json")
+    assert [(row.id, row.title) for row in rows] == [("export.json#1", "Silt"), ("export.json#2", "Rail")]
+    assert rows[0].text == "id: 7 | title: Silt | open: true | notes: Ann; Soon."
+    (whole,) = load_bytes(b'{"name": "Bank", "levels": [3, 4.5]}', "one.json")
+    assert whole.text == "name: Bank | levels: 3; 4.5"
+    (named,) = load_bytes(b'[{"k": "a", "body": "One."}]', "two.json", fields=Fields(id="k", title="", text="body"))
+    assert (named.id, named.text) == ("a", "One.")
+
+
+def test_a_log_is_text() -> None:
+    assert load_bytes(b"02:00:11 started\n", "a.log")[0].media_type == "text/plain"
+
+
 def test_pdf_pages() -> None:
     (document,) = load_bytes(pdf_bytes("First page.", "", "Third page."), "p.pdf")
     assert document.text == "First page.\n\n\n\nThird page."
@@ -218,7 +282,8 @@ def test_a_word_that_a_line_break_cuts_is_whole_and_a_compound_keeps_its_hyphen(
 
 
 @pytest.mark.parametrize(
-    ("said", "title"), [("Gearbox 7", "Gearbox 7"), ("letter.html", ""), ("Microsoft Word - a", "")]
+    ("said", "title"),
+    [("Gearbox 7", "Gearbox 7"), ("letter.html", ""), ("Microsoft Word - a", ""), ("about:blank", "")],
 )
 def test_a_name_of_a_file_is_not_the_title_of_a_pdf(said: str, title: str) -> None:
     from pypdf import PdfReader, PdfWriter
