@@ -18,9 +18,9 @@ from typing import Literal
 from msgspec.structs import replace
 
 from engine.answer.prompt import NOTHING_CLOSE
-from engine.answer.sentence_scores import LIST_ITEM, Candidate, is_line, score_sentences
+from engine.answer.sentence_scores import Candidate, score_sentences
 from engine.core.settings import Reader
-from engine.core.text import BETWEEN_CELLS, counted, titled
+from engine.core.text import BETWEEN_CELLS, LIST_ITEM, counted, is_line, titled
 from engine.core.values import Answer, Citation, Passage, Value
 from engine.models.protocols import Embedder
 from engine.models.tables import names_columns

@@ -13,20 +13,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.core.text import BETWEEN_CELLS, covered, sentences, stems, titled, word_weights
+from engine.core.text import covered, headings, sentences, stems, titled, word_weights
 from engine.core.values import Passage, Value
 from engine.models.protocols import Embedder
 from engine.models.tables import tables, with_columns
 
 WEIGHTS = {
-    "cosine": 1.0,  # question to the sentence with its document's title in front; a row with its columns' names
-    "words": 0.5,  # share of the question's content words, rare ones weighing more, that the sentence has
-    "context": 0.6,  # the same with the sentence before, the title and the heading above
+    "cosine": 1.0,  # question to the sentence after its document's title and headings; a row with its columns' names
+    "words": 0.5,  # share of the question's content words, rare ones weighing more, that it has with its headings
+    "context": 0.6,  # the same with the sentence before and the title
     "passage": 1.0,  # the passage's own closeness less that of the closest passage, 0 or below
     # a date for "when", a number for "how many", a name that the question lacks for "who" and "where", for "what is" a
     # sentence that begins with the same and says what it is
     "cue": 0.4,
-    "heading": -0.3,  # 1 for a question or a line without an end mark, not for a list item or a row of a table
+    "heading": -0.3,  # 1 for a question or a line without an end mark that heads what follows
     "length": 0.2,  # natural logarithm of 1 + content words: short sentences match by chance
 }
 WORDS_IN_CLOSENESS = 0.5
@@ -63,8 +63,7 @@ _SAYS_WHAT = (
     r"(?:\W*|.{{1,40}}, )(?:the |an? )?{0}(?:e?s)?(?: \([^)]*\)|,[^,]{{1,80}},)? "
     r"(?:is|are|was|were|means?|refers? to)\b"
 )
-_ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
-LIST_ITEM = re.compile(r"(?:\d{1,3}[.)]|\(?[a-z]\)|[-*•]|step \d+)\s", re.I)
+_LONGEST_HEADING = 10  # content words
 
 
 class Candidate(Value, frozen=True):
@@ -93,12 +92,12 @@ class _Sentence:
     text: str
     stems: frozenset[str]
     heading: bool
-    named: str  # what is embedded: the text, a table's cells with their columns' names, a reply after its question
+    named: str  # what is compared: the text after its headings or question, a table's cells with their columns' names
 
 
 def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedder) -> tuple[Candidate, ...]:
     """Every sentence of the passages with its score, in passage and text order."""
-    found = [s for number, passage in enumerate(passages, start=1) for s in _split(number, passage)]
+    found = _split(passages)
     if not found:
         return ()
     weights = word_weights(question, [s.stems for s in found])
@@ -154,37 +153,36 @@ def answer_cue(question: str, sentence: str) -> float:
     return 0.5
 
 
-def _split(number: int, passage: Passage) -> list[_Sentence]:
-    heads = {row: table.head for table in tables(passage.text) for row in table.rows}
-    found, asked = [], ""
-    for start, end in sentences(passage.text):
-        text, head = passage.text[start:end], heads.get((start, end))
-        named = with_columns(text, head) if head else f"{asked} {text}".strip()
-        # A question heads the reply to it, as in an interview: it repeats what was asked and answers nothing.
-        asks = text.endswith("?") and not LIST_ITEM.match(text)
-        heading = asks or (is_line(text) and not LIST_ITEM.match(text) and BETWEEN_CELLS not in text)
-        found.append(_Sentence(number, start, end, text, frozenset(stems(named)), heading, named))
-        asked = text if asks else ""
+def _split(passages: Sequence[Passage]) -> list[_Sentence]:
+    """The sentences of the passages, each with the headings above it."""
+    found: list[_Sentence] = []
+    under = ""
+    for number, passage in enumerate(passages, start=1):
+        before = passages[number - 2] if number > 1 else None
+        if before is None or (before.document, before.ordinal + 1) != (passage.document, passage.ordinal):
+            under = ""
+        title = titled(passage.title, "").strip()
+        spans, heads = sentences(passage.text), {row: t.head for t in tables(passage.text) for row in t.rows}
+        for (start, end), heading in zip(spans, headings(passage.text, spans), strict=True):
+            text, head = passage.text[start:end], heads.get((start, end))
+            told = with_columns(text, head) if head else text
+            named = told if heading else f"{under} {told}".strip()
+            below = heading and bool(found) and found[-1].heading and found[-1].number == number
+            found.append(_Sentence(number, start, end, text, frozenset(stems(named)), heading, named))
+            if heading and text != title and (text.endswith("?") or len(stems(text)) <= _LONGEST_HEADING):
+                under = f"{under} {text}".strip() if below else text
     return found
 
 
-def is_line(text: str) -> bool:
-    """Whether `text` is a line rather than a sentence: a list item, a row of a table, or without an end mark."""
-    return bool(LIST_ITEM.match(text)) or BETWEEN_CELLS in text or not _ENDED.search(text)
-
-
 def _contexts(found: Sequence[_Sentence], passages: Sequence[Passage]) -> list[set[str]]:
-    """For each sentence its own stems with those of the one before, of the title and of the heading above."""
+    """For each sentence its stems with those of the one before and of the title."""
     contexts: list[set[str]] = []
-    heading: frozenset[str] = frozenset()
     for before, sentence in zip([None, *found], found, strict=False):
         passage = passages[sentence.number - 1]
-        if before is None or passages[before.number - 1].document != passage.document:
-            before, heading = None, frozenset()
-        if sentence.heading and len(sentence.stems) <= 10:
-            heading = sentence.stems
+        if before is not None and passages[before.number - 1].document != passage.document:
+            before = None
         title = stems(passage.title.replace("_", " "))
-        contexts.append({*sentence.stems, *(before.stems if before else ()), *title, *heading})
+        contexts.append({*sentence.stems, *(before.stems if before else ()), *title})
     return contexts
 
 

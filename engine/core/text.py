@@ -50,6 +50,12 @@ _LETTER_LABELS = word_set(
 _OPENERS = "\"'“‘«([{¿¡"
 _END = re.compile(r"[.!?…]+[\"'”’»)\]}]*(?=\s)|[。！？]+[」』”’）]*")
 _LIST_ITEM = re.compile(r"\s*(?:[-*•–·▪]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]\s+|(?:step|exercise)\s+\d+\b)", re.I)
+# The time at the start of an entry of a log, a chat or a transcript: "[09:04]", "2024-10-03 02:05", "12/03/24, 9:15".
+_STAMP = re.compile(
+    r"\s*(?:[\[(<][\d/.:, T-]*\d:\d\d|\d+[-/.]\d+[-/.]\d+,?[ T]{1,2}\d\d?:\d\d|"
+    r"(?:[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d)"
+)
+_FIELD = re.compile(r"[^\W\d_][^:.!?]{0,40}: \S")  # "Present: Ann, Ben", "Ann: Good morning"
 _NUMBER_LABEL = re.compile(r"[\"'(\[]?(?:\d|[IVXLC]+\b|[A-Z]\d|[A-Z]\b)")
 BETWEEN_CELLS = " | "  # what parts the cells of a table's row in the text of a document
 _WRAPPED_LINE = 40  # characters from which a line without end mark is taken as wrapped, not as a heading
@@ -72,6 +78,45 @@ def sentences(text: str) -> tuple[Span, ...]:
         cuts = [start, *ends, end]
         found.extend(span for s, e in pairwise(cuts) if (span := _trim(text, s, e)))
     return tuple(found)
+
+
+_ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s")
+LIST_ITEM = re.compile(r"(?:\d{1,3}[.)]|\(?[a-z]\)|[-*•]|step \d+)\s", re.I)
+
+
+def is_line(text: str) -> bool:
+    """Whether `text` is a line rather than a sentence: a list item, a row of a table, or without an end mark."""
+    return bool(LIST_ITEM.match(text)) or BETWEEN_CELLS in text or not _ENDED.search(text)
+
+
+def headings(text: str, spans: Sequence[Span]) -> list[bool]:
+    """Whether each sentence of `text` says what follows it is on: a line without an end mark, or a question.
+
+    A question heads the reply to it, as in an interview. Lines without an end mark that follow each other are a list,
+    an address, fields or code, of which only the first may be a heading. A number does not make a heading a list item
+    unless one is next to it.
+
+    >>> found = "2. Dough\\n\\n250 g flour\\n60 g butter\\n\\nBake it."
+    >>> headings(found, sentences(found))
+    [True, True, False, False]
+    """
+    lines = ["", *(text[start:end] for start, end in spans), ""]
+    gaps = [2, *(text[a[1] : b[0]].count("\n") for a, b in pairwise(spans)), 2]
+    around = zip(lines, lines[1:], lines[2:], gaps, gaps[1:], strict=False)
+    return [_heads(before, line, after, up == 1, down == 1) for before, line, after, up, down in around]
+
+
+def _heads(before: str, line: str, after: str, above: bool, below: bool) -> bool:
+    """Whether a line is a heading; `above` and `below` tell whether its neighbours are parted by one line break."""
+    alone = after and _NUMBERED.match(line) and not LIST_ITEM.match(before) and not LIST_ITEM.match(after)
+    if BETWEEN_CELLS in line or (LIST_ITEM.match(line) and not alone):
+        return False
+    if line.endswith("?"):
+        return True
+    in_list = above and (is_line(before) or before.endswith("?"))
+    entry = _STAMP.match(line) or (below and _FIELD.match(line) and _FIELD.match(after))
+    return not (in_list or entry or _ENDED.search(line) or line.endswith(",") or line[0].islower())
 
 
 def words(text: str) -> tuple[Span, ...]:
@@ -103,9 +148,9 @@ def _blocks(text: str) -> list[Span]:
 def _wrapped(line: str, following: str) -> bool:
     """Does the sentence of `line` continue in `following`: a hard-wrapped line, not a heading or a list item."""
     here, there = line.strip(), following.strip()
-    if not here or not there or _LIST_ITEM.match(following) or there[0] in "|#":
+    if not here or not there or there[0] in "|#" or _LIST_ITEM.match(following) or _STAMP.match(following):
         return False
-    if BETWEEN_CELLS in line or BETWEEN_CELLS in following:
+    if BETWEEN_CELLS in line or BETWEEN_CELLS in following or (_FIELD.match(here) and _FIELD.match(there)):
         return False
     if there[0].islower():
         return here[-1] not in ".!?:" or len(here) >= _WRAPPED_LINE

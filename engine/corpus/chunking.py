@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from engine.core.settings import Chunking
-from engine.core.text import Span, sentences
+from engine.core.text import BETWEEN_CELLS, Span, headings, sentences
 from engine.core.values import Document, Passage, sha256
+from engine.models.tables import names_columns
 
 _LONGEST = 2_000  # characters; a "sentence" above this (a line of data) is cut at white space
 _USUAL_WORD = 6  # characters of a word with its space
@@ -61,12 +62,29 @@ def _spans(document: Document, how: Chunking) -> list[Span]:
     for start, end in pairwise(sorted({0, *(section.start for section in sections), len(text)})):
         part = text[start:end]
         units = [(start + s, start + e) for span in sentences(part) for s, e in _cut(part, span, how)]
-        spans.extend(_pack(text, units, how))
+        spans.extend(_pack(text, units, how, _tied(text, units)))
     return spans
 
 
-def _pack(text: str, units: Sequence[Span], how: Chunking) -> list[Span]:
-    """Join consecutive units greedily while they hold at most `how.words` words, repeating `how.overlap` words."""
+def _tied(text: str, units: Sequence[Span]) -> list[bool]:
+    """Whether each unit says little without the next one, or the next one without it.
+
+    That is a heading, a question, a line that ends with a colon, and a row of a table whose cells do not name their
+    columns.
+    """
+    lines = [text[start:end] for start, end in units]
+    rows = [BETWEEN_CELLS in line and not names_columns(line) for line in lines]
+    return [
+        heading or line.endswith(":") or (row and following)
+        for line, heading, row, following in zip(lines, headings(text, units), rows, [*rows[1:], False], strict=False)
+    ]
+
+
+def _pack(text: str, units: Sequence[Span], how: Chunking, tied: Sequence[bool] = ()) -> list[Span]:
+    """Join consecutive units greedily while they hold at most `how.words` words, repeating `how.overlap` words.
+
+    Units that are tied to the next one go into the following span with it, unless the span has nothing else.
+    """
     sizes = [len(text[s:e].split()) for s, e in units]
     spans: list[Span] = []
     first = 0
@@ -79,6 +97,8 @@ def _pack(text: str, units: Sequence[Span], how: Chunking) -> list[Span]:
         ):
             last += 1
             total += sizes[last]
+        if tied and last + 1 < len(units):
+            last = next((place for place in range(last, first - 1, -1) if not tied[place]), last)
         spans.append((units[first][0], units[last][1]))
         if last + 1 == len(units):
             break

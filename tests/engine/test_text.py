@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from engine.answer.citations import find_citations
-from engine.core.text import content_words, normal_number, sentences, words
+from engine.core.text import content_words, headings, normal_number, sentences, words
 
 # Each text stands as its sentences, joined by one space.
 ONE_SPACE = [
@@ -39,6 +39,41 @@ def test_sentences_by_hand(parts: list[str]) -> None:
 def test_each_row_of_a_table_is_a_sentence_however_long() -> None:
     rows = [f"{country} | breakfast is paid in full | dinner is paid up to {n} EUR" for n, country in enumerate("AB")]
     assert [("\n".join(rows))[a:b] for a, b in sentences("\n".join(rows))] == rows
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        ["[09:04] raj: the key is with Mireille, who is away", "[09:07] lena: then we wait until she is back"],
+        ["2024-10-03 02:22 ERROR volume 63 failed: wrong checksum", "2024-10-03 02:23 WARN volume 63 is copied again"],
+        [
+            "12/03/24, 9:15 - Anna: I shall bring the cake on Sunday",
+            "12/03/24, 9:20 - Ben: Good, and I bring the plates",
+        ],
+        ["Oct  3 02:00:11 host kernel: the disk is full again today", "Oct  3 02:00:12 host kernel: Out of memory"],
+        ["Present: Ann Reed (chair), Ben Fox, and the treasurer", "Apologies: Cora Lund"],
+    ],
+)
+def test_each_entry_of_a_log_a_chat_or_a_form_is_a_sentence_and_not_a_heading(entries: list[str]) -> None:
+    text = "\n".join(entries)
+    assert [text[a:b] for a, b in sentences(text)] == entries
+    assert headings(text, sentences(text)) == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "heads"),
+    [
+        ("Yield\n\nIt was 40%.", [True, False]),
+        ("Oven\n250 g flour\n60 g butter\n", [True, False, False]),
+        ("pip install portal\n\nThen start it.", [False, False]),
+        ("1. Purpose\nIt says why.\n\n2. Scope\nIt says where.", [True, False, True, False]),
+        ("1. Weigh it\n2. Heat it\n\nLet it cool.", [False, False, False]),
+        ("Who has it?\nMireille\n", [True, False]),
+        ("Dear Ann,\n\nIt came.", [False, False]),
+    ],
+)
+def test_a_heading_is_a_line_of_its_own_on_what_follows(text: str, heads: list[bool]) -> None:
+    assert headings(text, sentences(text)) == heads
 
 
 def test_headings_steps_and_wrapped_lines() -> None:

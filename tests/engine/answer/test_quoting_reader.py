@@ -216,6 +216,25 @@ def test_scores_are_the_sum_of_their_parts_and_the_parts_are_those_named() -> No
     assert [c.heading for c in found][:2] == [True, True]
 
 
+def test_a_sentence_is_read_with_the_heading_above_it() -> None:
+    text = "Strike\n\nAbel Crowther was sent to prison.\n\nDye works\n\nThe river was red. Indigo came from Bengal."
+    found = score_sentences("Who led the strike?", passages_of(text, words=100), load_embedder())
+    close = {c.start: c.closeness for c in found if not c.heading}
+    alone = score_sentences("Who led the strike?", passages_of(text.replace("Strike\n\n", "")), load_embedder())
+    assert max(close, key=lambda start: close[start]) == text.index("Abel")
+    assert close[text.index("Abel")] > 0.4 > alone[0].closeness
+    cut_off = passages_of(text, words=9)  # the heading goes over to the next passage of the document
+    assert [p.text for p in cut_off][1:] == ["Dye works\n\nThe river was red.", "Indigo came from Bengal."]
+    indigo = score_sentences("What was used in the dye works?", cut_off[1:], ScriptedEmbedder())[-1]
+    alone = score_sentences("What was used in the dye works?", cut_off[2:], ScriptedEmbedder())[-1]
+    assert indigo.closeness > alone.closeness
+
+
+def test_lines_of_a_list_without_marks_are_quoted(reader: Callable[..., Reading]) -> None:
+    passages = passages_of("Tray cake\n\nTopping\n1 kg plums\n250 g butter\n60 g sugar\n\nBake it.", words=100)
+    assert reader("How much butter?", passages).answer.text.splitlines()[0] == "250 g butter [cite_1]"
+
+
 INTERVIEW = (
     "Roe: Do fines work?\nBell: No. They keep pupils away.\n\nRoe: What do pupils want?\nBell: Quiet. Home is loud."
 )

@@ -40,6 +40,17 @@ def test_headings_start_passages() -> None:
     assert len(passages(document(text, sections=sections), Chunking(method="headings", words=3))) == 5
 
 
+def test_what_says_little_alone_stays_with_what_follows() -> None:
+    text = "One two three.\n\nHeat\n\nHeat it well.\nWhy?\nIt is cold.\n\nWho | Fee\nAnn | 4\nBen | 9\n\nEnd it now."
+    assert [p.text for p in passages(document(text), Chunking(words=6))] == [
+        "One two three.",
+        "Heat\n\nHeat it well.",
+        "Why?\nIt is cold.",
+        "Who | Fee\nAnn | 4",  # a table that is too long for one passage
+        "Ben | 9\n\nEnd it now.",
+    ]
+
+
 def test_page_of_a_passage() -> None:
     cut = passages(document("First page.\n\nSecond page.", pages=(0, 13)), Chunking(words=2))
     assert [p.page for p in cut] == [1, 2]
