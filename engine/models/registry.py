@@ -114,7 +114,7 @@ def forget_models() -> None:
 
 def _load(name: str, dtype: str, device: str, watch: Watch) -> Writer:
     if name.startswith(SERVED):
-        return ServerModel.named(name)
+        return ServerModel(name)
     if not name or name in ("reader", "auto"):
         raise ModelNotFound(
             f"{name or 'An empty name'} is not a language model. "

@@ -345,28 +345,23 @@ class ServerModel:
     attempts = 4  # tries before the first word
     backoff = 0.5  # seconds before the second try, doubled before each next one
 
-    def __init__(self, model: str, base_url: str = "", *, concurrency: int = 4, budget: Budget | None = None) -> None:
-        self.model = model
-        address = base_url or os.environ.get("OPENAI_BASE_URL", "")
+    def __init__(self, name: str, *, concurrency: int = 4, budget: Budget | None = None) -> None:
+        """From `openai:MODEL@BASE_URL`; without an address that of OPENAI_BASE_URL; raise `ModelNotFound` for none."""
+        self.model, given = served_parts(name)
+        if not self.model:
+            raise ModelNotFound("The model is missing. Write openai:MODEL@BASE_URL.")
+        address = given or os.environ.get("OPENAI_BASE_URL", "")
         if not address:  # nothing leaves this machine unless its place is named
             raise ModelNotFound(
-                f"The address of the model {model} is missing. Write openai:{model}@BASE_URL, for example"
-                f" openai:{model}@http://127.0.0.1:8000/v1, or set OPENAI_BASE_URL."
+                f"The address of the model {self.model} is missing. Write {SERVED}{self.model}@BASE_URL, for example"
+                f" {SERVED}{self.model}@http://127.0.0.1:8000/v1, or set OPENAI_BASE_URL."
             )
         self.base_url = checked_address(address)
-        self.name = f"openai:{model}@{self.base_url}"
+        self.name = f"{SERVED}{self.model}@{self.base_url}"
         self.budget = budget or Budget()
         self.ignored: frozenset[str] = frozenset()
         self._renamed = False  # max_tokens became max_completion_tokens
         self._slots = threading.BoundedSemaphore(concurrency)
-
-    @classmethod
-    def named(cls, name: str, **options: Any) -> ServerModel:
-        """From `openai:MODEL@BASE_URL`; without an address that of OPENAI_BASE_URL; raise `ModelNotFound` for none."""
-        model, address = served_parts(name)
-        if not model:
-            raise ModelNotFound("The model is missing. Write openai:MODEL@BASE_URL.")
-        return cls(model, address, **options)
 
     def generate(
         self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()

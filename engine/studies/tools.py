@@ -74,7 +74,7 @@ class StudyTools:
         """A local model as the process has it; a served one of this run alone, under the run's budget."""
         if not name.startswith(SERVED):
             return load_writer(name, self.config.dtype)
-        return ServerModel.named(name, concurrency=self.config.concurrency, budget=self.budget)
+        return ServerModel(name, concurrency=self.config.concurrency, budget=self.budget)
 
     def allow(self, left: Limit) -> None:
         """Let served models take so much more from here on."""

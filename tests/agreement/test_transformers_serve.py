@@ -38,7 +38,7 @@ def served(tmp_path_factory):
     settings = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, env={**os.environ, **settings}, stderr=subprocess.DEVNULL)
     wait_for(f"http://127.0.0.1:{port}/health", process)
-    model = ServerModel(str(folder), f"http://127.0.0.1:{port}/v1")
+    model = ServerModel(f"openai:{folder}@http://127.0.0.1:{port}/v1")
     model.attempts = 1
     yield process, model
     process.kill()

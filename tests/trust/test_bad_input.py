@@ -172,7 +172,7 @@ def test_command_line_input_is_a_value_or_a_typed_error(text):
     for read in (
         lambda: Settings().apply([text]),
         lambda: parse_config(text),
-        lambda: ServerModel.named(f"openai:{text}"),
+        lambda: ServerModel(f"openai:{text}"),
         lambda: checked_address(text),
         lambda: check_draft(MarkDraft(kind="relevance", author=text, value=text, target=f"passage:{text}"), 3, ()),
         lambda: [AuditRecord.from_dict(r) for r in read_jsonl(text.split("\n")) if isinstance(r, dict)],

@@ -33,7 +33,7 @@ class Server:
     address: str
 
     def model(self, name: str, timeout=20.0, attempts=ServerModel.attempts, **options) -> ServerModel:
-        model = ServerModel(name, self.address, **options)
+        model = ServerModel(f"openai:{name}@{self.address}", **options)
         model.timeout, model.attempts, model.backoff = timeout, attempts, 0.0
         return model
 
@@ -282,14 +282,14 @@ def test_names_and_addresses(monkeypatch):
     assert load_writer(model.name).name == model.name
     assert load_writer("openai:m@http://127.0.0.1:9/v1/chat/completions").name == "openai:m@http://127.0.0.1:9/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    assert ServerModel.named("openai:m").name == "openai:m@http://localhost:1/v1"
+    assert ServerModel("openai:m").name == "openai:m@http://localhost:1/v1"
     monkeypatch.delenv("OPENAI_BASE_URL")
     with pytest.raises(ModelNotFound, match="openai:m@BASE_URL"):
-        ServerModel.named("openai:m")
+        ServerModel("openai:m")
     unusable = ("http://", "http://user:secret@host/v1", "http://h/v1?key=1", "http://h:port/v1", "http://[::1/v1")
     for bad in ("openai:", *(f"openai:m@{address}" for address in unusable)):
         with pytest.raises(ModelNotFound):
-            ServerModel.named(bad)
+            ServerModel(bad)
 
 
 def test_what_it_cannot_do_is_said_with_the_way_out(server):
