@@ -21,8 +21,8 @@ from engine.core.errors import InputError, ModelNotFound
 from engine.core.files import EMBEDDED, home, read_json, save_json
 from engine.core.progress import Watch
 from engine.core.values import Value
-from engine.models.protocols import Floats, Judged, VerdictClass
-from engine.models.verdicts import CLASSES, Precision, Thresholds, combine, softmax, verdict_note
+from engine.models.protocols import Floats, VerdictClass
+from engine.models.verdicts import CLASSES, Precision, Thresholds, combine, softmax
 from engine.models.verifier import CALIBRATED, EmbeddedVerifier, WindowedVerifier, load_entailment
 
 Ints = NDArray[np.int64]
@@ -80,6 +80,7 @@ class OwnVerifier(WindowedVerifier):
             fitted.thresholds,
             base.batch_size,
             base.words,
+            fitted.precisions,
         )
         self.base, self.fitted = base, fitted
 
@@ -87,10 +88,6 @@ class OwnVerifier(WindowedVerifier):
         """The same calibration on the base in its other number format; on the base itself where it has one only."""
         base = self.base.in_other_format() if isinstance(self.base, EmbeddedVerifier) else self.base
         return OwnVerifier(base, self.fitted)
-
-    def note(self, judged: Judged) -> str:
-        """The words shown with one of its verdicts."""
-        return verdict_note(judged, self.name, self.fitted.precisions)
 
 
 def moved(rows: Floats, scale: float, bias: Sequence[float]) -> Floats:

@@ -53,10 +53,15 @@ class WindowedVerifier:
         thresholds: Thresholds = EVEN,
         batch_size: int = 16,
         words: int = WINDOW_WORDS,
+        precisions: Sequence[Precision] = (),
     ) -> None:
         """Wrap `classify`, which is called with at most `batch_size` pairs at a time; `words` of a window, at most."""
         self.classify, self.thresholds, self.batch_size, self.words = classify, thresholds, batch_size, words
-        self.name = name
+        self.name, self._precisions = name, precisions
+
+    def note(self, judged: Judged) -> str:
+        """The words shown with one of its verdicts."""
+        return verdict_note(judged, self.name, self._precisions)
 
     def judge(self, pairs: Pairs, watch: Watch = Watch()) -> list[Judged]:
         """Judge (claim, evidence) pairs in order, each with the window that decided."""
@@ -227,12 +232,8 @@ class TrainedVerifier(WindowedVerifier, ABC):
     def __init__(
         self, calibration: Calibration, name: str, batch_size: int = _BATCH, words: int = WINDOW_WORDS
     ) -> None:
-        super().__init__(self._read, name, calibration.thresholds, batch_size, words)
+        super().__init__(self._read, name, calibration.thresholds, batch_size, words, calibration.precisions)
         self.calibration, self._lock = calibration, threading.Lock()
-
-    def note(self, judged: Judged) -> str:
-        """The words shown with one of its verdicts."""
-        return verdict_note(judged, self.name, self.calibration.precisions)
 
     def logits(self, pairs: Pairs) -> Floats:
         """The model's logits for pairs whose evidence is one window, shape (pairs, 3)."""

@@ -82,25 +82,17 @@ def encode(tokenizer: Any, pairs: Sequence[tuple[str, str]], limit: int = MAX_TO
         max_length=limit,
         return_offsets_mapping=True,
     )
+    rows = zip(pairs, batch["input_ids"], batch["offset_mapping"], strict=True)
     return [
-        (ids, _types(claim, evidence, np.asarray(offsets), _sides(batch.sequence_ids(row))))
-        for row, ((claim, evidence), ids, offsets) in enumerate(
-            zip(pairs, batch["input_ids"], batch["offset_mapping"], strict=True)
-        )
+        (ids, _types(claim, evidence, np.asarray(offsets), batch.sequence_ids(row)))
+        for row, ((claim, evidence), ids, offsets) in enumerate(rows)
     ]
 
 
-def _sides(texts: Sequence[int | None]) -> Any:
-    """0 for the claim's tokens, 1 for the evidence's; a special token is of the text before it."""
-    sides = np.zeros(len(texts), dtype=np.int64)
-    for place, text in enumerate(texts):
-        sides[place] = sides[max(0, place - 1)] if text is None else text
-    return sides
-
-
-def _types(claim: str, evidence: str, offsets: Any, sides: Any) -> list[int]:
-    """Side times eight plus kind for each token; special tokens have kind 0."""
+def _types(claim: str, evidence: str, offsets: Any, texts: Sequence[int | None]) -> list[int]:
+    """Side times eight plus kind for each token; a special token has kind 0 and the side of the text before it."""
     mine, other = align(claim, evidence)
+    sides = np.maximum.accumulate([text or 0 for text in texts])
     starts, real = offsets[:, 0], offsets[:, 1] > offsets[:, 0]
     kinds = np.where(sides == 0, mine[np.minimum(starts, len(mine) - 1)], other[np.minimum(starts, len(other) - 1)])
     types: list[int] = (sides * KINDS + np.where(real, kinds, 0)).tolist()
