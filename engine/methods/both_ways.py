@@ -47,7 +47,8 @@ def both_ways(
     asked = ask(model.encode(prompt), answer, spans, count_citation_markers=count_citation_markers)
     with count_forwards(model) as count:
         rows = last(score_rows(model, asked, (), alone=True, watch=watch))
-    full, without, alone = map(_probabilities, (rows.full, rows.without, rows.alone))
+    known = (np.where(np.isfinite(each), each, np.nan) for each in (rows.full, rows.without, rows.alone))
+    full, without, alone = map(np.exp, known)
     gains = token_gains(full - without, alone[1:] - alone[0])
     as_drops: Rows = changed(rows, without=rows.full - gains)  # so that the drop without a passage is its gain
     found = attribution_of(model.name, METHOD, asked, as_drops)
@@ -62,8 +63,3 @@ def token_gains(left_out: Floats, alone: Floats) -> Floats:
     [[0.5, 0.75]]
     """
     return np.maximum(left_out, 0.0) + np.maximum(alone, 0.0)
-
-
-def _probabilities(rows: Floats) -> Floats:
-    """Probabilities of log-probabilities, not a number where a row is missing."""
-    return np.exp(np.where(np.isfinite(rows), rows, np.nan))

@@ -111,7 +111,9 @@ def regenerating(
     if not sources:
         raise AttributionError("There is no source to leave out. Answer with at least one passage first.")
     used, end = placebos[:PLACEBOS], len(sources) + 1
-    contexts = [*_ablations(sources), *_repeats([p for source in sources for p in source], used, seed)]
+    everything = [passage for source in sources for passage in source]
+    ablations = [[p for k, source in enumerate(sources) if k != j for p in source] for j in range(len(sources))]
+    contexts = [everything, *ablations, *_repeats(everything, used, seed)]
     answers = list[Answer]()
     changes: dict[str, tuple[float, ...]] = dict.fromkeys(METRICS, ())  # the alphas of all answers so far
     for context in contexts:
@@ -137,12 +139,6 @@ def regenerating(
 
 
 regenerate = whole(regenerating)
-
-
-def _ablations(sources: Sequence[Sequence[Passage]]) -> Iterator[list[Passage]]:
-    """The passages of all sources, then those of all but each."""
-    for left_out in (None, *range(len(sources))):
-        yield [passage for number, source in enumerate(sources) if number != left_out for passage in source]
 
 
 def _repeats(passages: list[Passage], placebos: Sequence[Passage], seed: int) -> Iterator[list[Passage]]:

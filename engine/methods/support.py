@@ -74,7 +74,9 @@ def answer_support(
     chosen = [[found[place] for place in best_windows(text, found)] for text in texts]
     close = closest_sentences(texts, passages, embedder)
     verdicts = _verdicts(texts, chosen, [sentence for sentence, _ in close], verifier, watch)
-    explained = _explained(scored, spans, watch)
+    explained: list[float] = []
+    with suppress(PromptTooLong):  # the scorer's window may not hold the passages
+        explained = surprise_explained(*scored, spans, watch) if scored else []
     every, result = [window.stems for window in found], []
     for place, text in enumerate(texts):
         *read, nearest = verdicts[place]
@@ -85,7 +87,17 @@ def answer_support(
             "words": covered(word_weights(text, every), frozenset().union(*every)),
             **({"explained": explained[place]} if explained else {}),
         }
-        result.append(_support(spans[place], parts, chosen[place][read.index(max(read))]))
+        (start, end), window = spans[place], chosen[place][read.index(max(read))]
+        result.append(
+            SentenceSupport(
+                start=start,
+                end=end,
+                support=round(sum(parts.values()) / len(parts), 4),
+                parts={name: round(value, 4) for name, value in parts.items()},
+                passage=window.number,
+                window=(window.start, window.end),
+            )
+        )
     return tuple(result)
 
 
@@ -97,25 +109,6 @@ def _verdicts(
     pairs = [(text, evidence) for text, several in zip(texts, read, strict=True) for evidence in several]
     found = iter(verifier.entailment(pairs, watch).tolist())
     return [[next(found) for _ in several] for several in read]
-
-
-def _explained(scored: Scored | None, spans: Sequence[Span], watch: Watch) -> list[float]:
-    """`surprise_explained` of each span; empty without a scorer, and where its window does not hold the passages."""
-    with suppress(PromptTooLong):
-        return surprise_explained(*scored, spans, watch) if scored else []
-    return []
-
-
-def _support(span: Span, parts: dict[str, float], window: Window) -> SentenceSupport:
-    """The mean of the parts, and the window that speaks most for the sentence."""
-    return SentenceSupport(
-        start=span[0],
-        end=span[1],
-        support=round(sum(parts.values()) / len(parts), 4),
-        parts={name: round(value, 4) for name, value in parts.items()},
-        passage=window.number,
-        window=(window.start, window.end),
-    )
 
 
 def surprise_explained(

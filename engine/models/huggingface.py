@@ -45,7 +45,8 @@ def prefixless(tokenizer: Any) -> Any:
         return tokenizer
     backend = tokenizer.backend_tokenizer
     parts = {"normalizer": backend.normalizer, "pre_tokenizer": backend.pre_tokenizer}
-    if not any(_adds_prefix(part) for part in parts.values() if part is not None):
+    states = [json.loads(part.__getstate__()) for part in parts.values() if part is not None]
+    if all(without_prefix(state) == state for state in states):
         return tokenizer
     from tokenizers import Tokenizer
 
@@ -55,11 +56,6 @@ def prefixless(tokenizer: Any) -> Any:
     other.backend_tokenizer.normalizer = fresh.normalizer
     other.backend_tokenizer.pre_tokenizer = fresh.pre_tokenizer
     return other
-
-
-def _adds_prefix(part: Any) -> bool:
-    state = json.loads(part.__getstate__())
-    return bool(without_prefix(state) != state)
 
 
 def without_prefix(state: Any) -> Any:

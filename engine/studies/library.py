@@ -104,18 +104,6 @@ def runs() -> list[Listed]:
     ]
 
 
-class Pace(Value, frozen=True):
-    """The seconds that the units of some methods will take at the pace of an earlier run, by its name.
-
-    `alike`: it had the same data, settings and options; `shipped`: another machine ran it.
-    """
-
-    run: str
-    seconds: float
-    alike: bool
-    shipped: bool
-
-
 def ahead(planned: Plan) -> str:
     """How long a plan will take with one worker, as a sentence; empty where no earlier run tells of each method.
 
@@ -126,17 +114,11 @@ def ahead(planned: Plan) -> str:
     known = [(folder, own, rows) for folder, run, own, rows in readable() if _comparable(run, own, wanted)]
     counts = Counter(unit.method for unit in planned.units)
     writes = planned.writes(planned.units)
-    each = (_pace(wanted, known, method, count, writes) for method, count in counts.items())
-    paces = [pace for pace in each if pace is not None]
+    paces = [pace for method, count in counts.items() if (pace := _pace(wanted, known, method, count, writes))]
     if len(paces) < len(counts):
         return ""
-    by = {f"{pace.run}{_differs(pace)}": None for pace in paces}
-    return f"About {about(sum(pace.seconds for pace in paces))} with one worker, at the pace of {' and '.join(by)}."
-
-
-def _differs(pace: Pace) -> str:
-    said = ["another machine"] * pace.shipped + ["other data or settings"] * (not pace.alike)
-    return f" ({', '.join(said)})" if said else ""
+    by = dict.fromkeys(run for _, run in paces)
+    return f"About {about(sum(seconds for seconds, _ in paces))} with one worker, at the pace of {' and '.join(by)}."
 
 
 def _comparable(manifest: RunManifest, config: Config, wanted: Config) -> bool:
@@ -148,16 +130,19 @@ def _comparable(manifest: RunManifest, config: Config, wanted: Config) -> bool:
 
 def _pace(
     wanted: Config, known: Sequence[tuple[Path, Config, list[Row]]], method: str, count: int, writes: bool
-) -> Pace | None:
-    """The pace of `count` units of a method, by the run most like the config; `writes`: they ask for text."""
+) -> tuple[float, str] | None:
+    """Seconds of `count` units by the run most like the config, and that run in words; `writes`: they ask for text."""
     found = []
     for folder, config, rows in known:
         taken = [row.cost.seconds for row in rows if row.unit.method == method]
         if taken:
             alike = all(getattr(config, n) == getattr(wanted, n) for n in ("data", "settings", "options", "paper"))
-            seconds = count * sum(taken) / len(taken) / at_once(config, writes)
-            found.append(Pace(folder.name, seconds, alike, shipped=folder.parent == SHIPPED))
-    return max(found, key=lambda pace: (pace.alike, not pace.shipped), default=None)
+            shipped = folder.parent == SHIPPED
+            differs = ["another machine"] * shipped + ["other data or settings"] * (not alike)
+            run = f"{folder.name} ({', '.join(differs)})" if differs else folder.name
+            found.append((alike, not shipped, count * sum(taken) / len(taken) / at_once(config, writes), run))
+    best = max(found, key=lambda pace: pace[:2], default=None)
+    return best and best[2:]
 
 
 def state_of(folder: Path) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -55,7 +55,7 @@ def plan(config: Config) -> Plan:
     usable: list[Example] = []
     left_out: Counter[str] = Counter()
     for example in load(config.data, **config.load):
-        if not matches(example, config.where):
+        if any(getattr(example, name, example.about.get(name)) != value for name, value in config.where.items()):
             continue
         missing = lacks(example, study.needs)
         left_out.update(missing)
@@ -73,11 +73,6 @@ def plan(config: Config) -> Plan:
     by_id = {example.id: example for example in chosen}
     data = sha256("\n".join(sha256(repr(example.to_dict())) for example in chosen))
     return Plan(config, study, by_id, units, dict(left_out), switched_off(study, chosen), data)
-
-
-def matches(example: Example, where: Mapping[str, str]) -> bool:
-    """Whether a field of the example, or of what else its layout brings, is as the config wants it."""
-    return all(getattr(example, name, example.about.get(name)) == value for name, value in where.items())
 
 
 def evenly(examples: Sequence[T], count: int) -> list[T]:

@@ -30,7 +30,7 @@ from engine.studies.summary import (
     questions_in,
     table,
 )
-from engine.studies.values import Cell, Column, Figure, Measure, Results, Row, StudyTable, Unit
+from engine.studies.values import Cell, Column, Measure, Results, Row, StudyTable, Unit
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,10 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
             continue
         name = "judge" if unit.startswith("judge") else "precision"
         tables.append(_quartile_table(study, unit, name, rows, questions_in([row for row, _ in points])))
-        figures.append(_quartile_figure(points, unit, name))
+        series = points_of("runs", ((row, row.values["s3"], gain) for row, gain in points))
+        title, axes = "Gain of D over A against S3 of A", ("S3 of A (share of content words found)", f"D - A ({unit})")
+        shows = "grounded refinement, Table 4"
+        figures.append(figure("points", f"gain_by_s3_{name}", title, *axes, [series], shows))
     return Results(tables=tuple(tables), figures=tuple(figures), notes=tuple(said))
 
 
@@ -357,9 +360,3 @@ def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[R
         shows="grounded refinement, Table 4",
         intervals=(f"Spearman's rho of S3 and gain: {_rho(study.rho, n)}.", *study.readings, MEANS),
     )
-
-
-def _quartile_figure(points: Sequence[tuple[Row, float]], unit: str, name: str) -> Figure:
-    series = points_of("runs", ((row, row.values["s3"], gain) for row, gain in points))
-    title, axes = "Gain of D over A against S3 of A", ("S3 of A (share of content words found)", f"D - A ({unit})")
-    return figure("points", f"gain_by_s3_{name}", title, *axes, [series], "grounded refinement, Table 4")

@@ -117,13 +117,10 @@ def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
 
 
 def _domain_figure(by: dict[str, list[Row]], rows: Sequence[Row]) -> Figure:
-    domains = _domains(rows)
-
-    def series_of(name: str) -> Series:
+    domains, series = _domains(rows), []
+    for name in [name for name in by if name in (COT, RAISE)] or by:
         found = {d: _figure_of(summary.of_method(group, name), "correct", group) for d, group in domains.items()}
-        return summary.line(_label(name), found)
-
-    series = map(series_of, [name for name in by if name in (COT, RAISE)] or by)
+        series.append(summary.line(_label(name), found))
     axes = "domain", "accuracy (share of problems)"
     return summary.figure("bars", "fig_7", "Accuracy by domain", *axes, series, "RAISE, Fig. 7")
 
