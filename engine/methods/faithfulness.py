@@ -57,15 +57,6 @@ class RandomABPC(Value, frozen=True):
         return max(self.high, -self.low)
 
 
-def area(shares: Sequence[float], values: Sequence[float]) -> float:
-    """Trapezoid under a curve over the share removed.
-
-    >>> area([0.0, 0.5, 1.0], [1.0, 0.5, 0.0])
-    0.5
-    """
-    return float(np.trapezoid(values, shares))
-
-
 def batches(ranking: Sequence[int], steps: int) -> tuple[frozenset[int], ...]:
     """The units gone after 0, 1, ..., `steps` equal batches of `ranking` (sizes differ by at most one)."""
     steps = min(steps, len(ranking))
@@ -108,10 +99,7 @@ class Deletion:
     rows: dict[frozenset[int], Floats] = field(default_factory=dict)
 
     def curves(self, rankings: Mapping[str, Sequence[int]], steps: int = 10) -> dict[str, Curves]:
-        """MoRF and LeRF of every ranking, from one `score` call.
-
-        `rankings[name]` lists the passage positions, most relevant first.
-        """
+        """MoRF and LeRF of every ranking (passage positions, most relevant first), from one `score` call."""
         sides = {name: (batches(order, steps), batches(order[::-1], steps)) for name, order in rankings.items()}
         self._score(gone for pair in sides.values() for side in pair for gone in side)
         return {
@@ -169,8 +157,8 @@ class Deletion:
             lerf=lerf,
             morf_nats=morf_nats,
             lerf_nats=lerf_nats,
-            abpc=area(shares, lerf) - area(shares, morf),
-            abpc_nats=area(shares, lerf_nats) - area(shares, morf_nats),
+            abpc=float(np.trapezoid(lerf, shares) - np.trapezoid(morf, shares)),
+            abpc_nats=float(np.trapezoid(lerf_nats, shares) - np.trapezoid(morf_nats, shares)),
         )
 
 
@@ -208,10 +196,7 @@ class Pair(Value, frozen=True):
 
 
 def agreement(methods: Mapping[str, Attribution], span: Span | None = None) -> tuple[Pair, ...]:
-    """All pairs of `methods` on one span of the answer, by default the first of each, which is the whole answer.
-
-    Raises `AttributionError` on unlike sources.
-    """
+    """All pairs of `methods` on a span, by default the first (whole answer); `AttributionError` on unlike sources."""
     sources = {attribution.sources for attribution in methods.values()}
     if len(sources) > 1:
         raise AttributionError("The methods ran on different sources. Run them on the same passages.")

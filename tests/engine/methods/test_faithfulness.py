@@ -13,7 +13,7 @@ from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import last
 from engine.core.settings import Faithfulness
 from engine.core.values import Prompt, Segment
-from engine.methods.faithfulness import Deletion, area, batches, diagnostics, passage_ranking, removable, token_ranking
+from engine.methods.faithfulness import Deletion, batches, diagnostics, passage_ranking, removable, token_ranking
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.spans import drop_positions
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
@@ -70,10 +70,6 @@ def test_batches_are_equal_and_reach_everything():
     sizes = [len(b) - len(a) for a, b in pairwise(steps)]
     assert set(sizes) <= {2, 3}
     assert len(batches([1, 2], 10)) == 3
-
-
-def test_area_is_the_trapezoid():
-    assert area([0.0, 0.25, 1.0], [1.0, 0.0, 1.0]) == pytest.approx(0.125 + 0.375)
 
 
 def test_token_ranking_is_signed_with_ties_in_text_order():
