@@ -204,10 +204,7 @@ def score_rows(
 
 
 def floors_of(model: LanguageModel, asked: OcclusionTask, rows: Rows) -> tuple[Floats, Floats | None]:
-    """Numerical floor and placebo floor of each span and then of each token, nats, shape (spans + tokens,).
-
-    None where no placebo was scored.
-    """
+    """Numerical and placebo floor of each span, then of each token, nats, shape (spans + tokens,); None: not scored."""
     masks = np.vstack([asked.masks, np.eye(len(asked.ids), dtype=bool)])
     kept = np.flatnonzero(np.isfinite(rows.without).all(axis=1)).tolist()
     ablated = asked.ablated

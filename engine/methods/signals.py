@@ -212,10 +212,7 @@ class FactKept(Value, frozen=True):
 
 
 def facts_kept(facts: Sequence[tuple[str, str]], answer: str, entails: Entails) -> tuple[FactKept, ...]:
-    """How probably a condition's answer still says each (fact, verdict) pair of A, by the verifier.
-
-    A fact that is a sentence of the answer, word for word, is said.
-    """
+    """How probably an answer still says each (fact, verdict) pair of A: 1 if word for word, else by the verifier."""
     bare = without_markers(answer)
     said = {_worded(bare[start:end]) for start, end in sentences(bare)}
     probabilities = entails([(fact, answer) for fact, _ in facts]) if facts else ()

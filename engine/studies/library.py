@@ -156,10 +156,7 @@ def state_of(folder: Path) -> tuple[int, int]:
 
 
 def take_in(cases: CaseStore, folder: Path, name: str) -> str:
-    """Put a unit's case into the library, unless it is there, under its name and the run's; return its id there.
-
-    One in the bin is brought back.
-    """
+    """Put a unit's case into the library under its name and the run's, also out of the bin; return its id there."""
     case_id = f"{name}-{folder.name}"
     with contextlib.suppress(CaseNotFound):
         return cases.load(case_id).id

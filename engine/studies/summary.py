@@ -82,10 +82,7 @@ def measure_each(rows: Sequence[Row], values: Iterable[float | None]) -> Measure
 
 
 class PairedComparison(Value, frozen=True):
-    """Mean difference of two methods over the questions that both have; `p` as corrected, `effect` is Cohen's d_z.
-
-    Without a common question there is nothing to test: `p` is None.
-    """
+    """Mean difference of two methods over common questions, `p` as corrected (None without one), Cohen's d_z."""
 
     method: str
     difference: Measure

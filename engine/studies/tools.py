@@ -24,10 +24,7 @@ from engine.studies.values import Estimate, Found, Results, Row, Unit
 
 
 class StudyTools:
-    """The models of a config by role. `writer` writes, `scorer` scores and gives gradients, `judge` compares.
-
-    `loaders` give embedders, re-rankers and verifiers by name.
-    """
+    """A config's models by role: `writer`, `scorer` (gradients, too), `judge`; `loaders` give all others by name."""
 
     def __init__(self, config: Config, loaders: Loaders = Loaders()) -> None:
         self.config, self.loaders = config, loaders

@@ -69,10 +69,7 @@ def known_calls(earlier: Solution, model: Writer, decoding: Decoding) -> dict[st
 
 
 def solutions(problem: Problem, method: ReasoningMethod, means: Means, watch: Watch = Watch()) -> Iterator[Solution]:
-    """The run as it grows, one value after every call and every search; the last one is finished.
-
-    Raises what the model or the search raises.
-    """
+    """The run after every call and every search, finished at last; raises what the model or the search raises."""
     require(means.model, "generate")
     start = Solution(
         method=method.name,

@@ -151,10 +151,7 @@ class _Refining:
         self.value = changed(kept, gate=request.gate, order=order, gradient_missing="")
 
     def values(self) -> Iterator[Refinement]:
-        """The value after each stage that changed it; as it was where none did.
-
-        A and B, the signals that need both, then the others in order.
-        """
+        """The value after each stage that changed it: A and B, the signals that need both, the others in order."""
         stages: list[Callable[[], Refinement]] = [*(partial(self._condition, name) for name in "AB"), self._signals]
         for name in (name for name in self.value.order if name not in ("A", "B")):
             stages += [self._gradient] if VARIANTS[name].rule == "flags" else []
