@@ -16,13 +16,12 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, InputError, ServerError, StorageError, raised_as
+from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, InputError, ServerError, raised_as
 from engine.core.files import replace_file
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
@@ -67,22 +66,17 @@ class Journal:
                 os.fsync(file.fileno())
 
     def append(self, row: Row) -> None:
-        """Write a row so that it is on the disk when this returns; raise `StorageError` where it cannot be."""
-        with _writing(self.path), self.path.open("ab") as file:
+        """Write a row so that it is on the disk when this returns; raise `OSError` where it cannot be."""
+        with self.path.open("ab") as file:
             file.write(msgspec.json.encode(row) + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put a file of a run's folder in place whole (`replace_file`); raise `StorageError`."""
-    with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, data)
-
-
-def _writing(path: Path) -> AbstractContextManager[None]:
-    return raised_as(StorageError, f"{path} cannot be written", "Free some disk space and resume.", OSError)
+    """Put a file of a run's folder in place whole (`replace_file`); raise `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, data)
 
 
 TRIES = 3  # of a unit that loses its worker or its server; then it counts as failed

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.cases.case_file import write_case_file
 from engine.cases.store import CaseStore
-from engine.core.errors import BudgetSpent, Cancelled, InputError
+from engine.core.errors import BudgetSpent, Cancelled, InputError, StorageError
 from engine.core.progress import Watch
 from engine.core.values import Answer, Case, Hit, Passage, Stamp
 from engine.studies.config import parse_config
@@ -42,6 +42,16 @@ def test_a_run_writes_rows_tables_and_what_it_ran_on(sample_home, retrieval, tmp
     again = opened(tmp_path / "run")
     assert again.rows == found.rows and again.results == found.results
     assert (tmp_path / "run" / "config.toml").read_text() == retrieval(4)
+
+
+def test_a_run_that_cannot_be_written_says_so_and_is_resumed(sample_home, retrieval, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "tables").touch()  # a file where a folder has to be
+    with pytest.raises(StorageError, match=r"could not be written \(File exists: tables\)\. .* then resume"):
+        evaluate(retrieval(2), folder)
+    (folder / "tables").unlink()
+    assert len(evaluate(retrieval(2), folder, resume=True).rows) == 6
 
 
 def test_more_passages_find_no_less_gold(sample_home, retrieval, tmp_path):
