@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt
-from engine.methods.input_x_gradient import (
-    Explained,
-    Inputs,
-    More,
-    Relevance,
-    Rows,
-    Target,
-    answer_logits,
-    embed,
-    relevance_by,
-    target_values,
-)
+from engine.methods import input_x_gradient as gradient
+from engine.methods.input_x_gradient import Explained, Inputs, More, Relevance, Rows, Target, relevance_by
 from engine.models.protocols import LanguageModel
 
 if TYPE_CHECKING:
@@ -68,10 +58,10 @@ def _integrate(
     index = torch.as_tensor(positions)
 
     def total(embeddings: torch.Tensor) -> torch.Tensor:
-        values = target_values(answer_logits(module, embeddings, inputs), inputs.answer, target)
+        values = gradient.target_values(gradient.answer_logits(module, embeddings, inputs), inputs.answer, target)
         return values[:, index.to(values.device)].sum(-1)
 
-    embeddings = embed(module, inputs.row)
+    embeddings = gradient.embed(module, inputs.row)
     with torch.enable_grad():
         attributed = IntegratedGradients(total).attribute(
             embeddings, baselines=torch.zeros_like(embeddings), n_steps=steps, internal_batch_size=ROWS

@@ -15,18 +15,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from engine.answer.citations import blanked, content_token_mask, without_markers
-from engine.core.metrics import (
-    ENTAILED,
-    Entails,
-    alce_citation_precision,
-    alce_citation_recall,
-    contains_answer,
-    distractor_share,
-    nli_citation_precision,
-    rfcp,
-    rouge_l,
-    statements,
-)
+from engine.core import metrics
+from engine.core.metrics import ENTAILED, Entails
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Thresholds
 from engine.core.statistics import mean_or_none
@@ -38,7 +28,7 @@ from engine.models.protocols import LanguageModel
 
 def s1(with_passages: str, without: str) -> float:
     """ROUGE-L F1 of the two answers' texts, in [0, 1]."""
-    return rouge_l(without, with_passages)
+    return metrics.rouge_l(without, with_passages)
 
 
 def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch = Watch()) -> tuple[float, float | None]:
@@ -157,17 +147,17 @@ def scores_of(
     marked = overlap_words(answer.text, passages)
     nli: dict[str, float | None] = {}
     if entails is not None:
-        cited, ask = statements(answer), remembered(entails, {})
+        cited, ask = metrics.statements(answer), remembered(entails, {})
         nli = {
-            "citation_precision": nli_citation_precision(cited, texts, ask),
-            "citation_recall": alce_citation_recall(cited, texts, ask),
-            "alce_precision": alce_citation_precision(cited, texts, ask),
-            "rfcp": rfcp(cited, texts, labels, ask) if labelled else None,
+            "citation_precision": metrics.nli_citation_precision(cited, texts, ask),
+            "citation_recall": metrics.alce_citation_recall(cited, texts, ask),
+            "alce_precision": metrics.alce_citation_precision(cited, texts, ask),
+            "rfcp": metrics.rfcp(cited, texts, labels, ask) if labelled else None,
         }
     return Scores(
         **nli,
-        distractor_share=distractor_share(answer, labels) if labelled else None,
-        str_em=contains_answer(answer.text, golds) if golds else None,
+        distractor_share=metrics.distractor_share(answer, labels) if labelled else None,
+        str_em=metrics.contains_answer(answer.text, golds) if golds else None,
         s3=s3(marked),
         words=len(words(answer.text)),
         citations=len(answer.citations),
