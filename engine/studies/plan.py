@@ -101,12 +101,9 @@ def sampling(units: Sequence[Unit]) -> list[Unit]:
 
 def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:
     """Parts that are off because a field is missing, and for how many examples."""
-    said = []
-    for need, what in study.uses.items():
-        without = sum(bool(lacks(example, (need,))) for example in examples)
-        if without:
-            said.append(f"{what}: off for the {without} of {len(examples)} examples without {need}.")
-    return tuple(said)
+    without = Counter(need for example in examples for need in lacks(example, study.uses))
+    off = ((what, without[need], need) for need, what in study.uses.items() if without[need])
+    return tuple(f"{what}: off for the {n} of {len(examples)} examples without {need}." for what, n, need in off)
 
 
 def prepare(planned: Plan, watch: Watch) -> None:
