@@ -6,7 +6,6 @@ call. A click on another asks for it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -35,7 +34,7 @@ from engine.analyses.token_map import (
     settings_of_map,
 )
 from engine.core.settings import Settings
-from engine.core.text import ANY_CITATION
+from engine.core.text import ANY_CITATION, marker_numbers
 from engine.core.values import Attribution, Case
 from engine.methods import registry
 from engine.methods.spans import anchor, content_mask
@@ -265,7 +264,7 @@ def with_citations(text: str, spans: Sequence[Sequence[int]], drawn: Sequence[di
             if before:
                 found.append({**piece, "text": visible(before)})
             if position <= marker.start():
-                number = ", ".join(re.findall(r"\d+", marker.group()))
+                number = ", ".join(str(number) for *_, number in marker_numbers(marker.group()))
                 found.append({**piece, "text": visible(marker.group()), "number": number, "row": None})
             if after:
                 found.append({**piece, "text": visible(after)})

@@ -1,4 +1,4 @@
-"""Citation markers in an answer: `[cite_N]` (GaRAGe) and `[N]` (ALCE), found by position.
+"""Citation markers in an answer, found by position: `[cite_N]` (GaRAGe), or `[N]` (ALCE) and other forms with numbers.
 
 Several numbers may stand in one marker ("[cite_1, cite_2]", "[1; 3]"): each is a citation, and their spans
 share the marker out, so that the spans of an answer's citations cover every character of its markers.
@@ -14,8 +14,9 @@ from typing import Literal
 
 import msgspec
 
+from engine.answer.markdown import unmarked
 from engine.answer.prompt import NOTHING_CLOSE, REFUSAL
-from engine.core.text import ANY_CITATION, CITATION, sentences
+from engine.core.text import ANY_CITATION, CITATION, marker_numbers, sentences
 from engine.core.values import Answer, Citation
 
 Style = Literal["garage", "alce"]
@@ -25,6 +26,8 @@ _LINE = {
     style: re.compile(rf"(?<![\s.!?…。！？\"'”’»」』)\]}}])(?:\s*{marker.pattern})+(?=\s*\n)", re.IGNORECASE)
     for style, marker in CITATION.items()
 }
+
+_LABEL = re.compile(r"^([ \t]*)\*(?=\*[^*\n]{1,60}(?::\*\*|\*\*\s?[:–—]))", re.MULTILINE)  # "**Dose:** 5 mg"
 
 
 def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple[Citation, ...]:
@@ -36,10 +39,9 @@ def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple
     """
     found: list[Citation] = []
     for marker in CITATION[style].finditer(text):
-        items = list(re.finditer(r"\d+", marker.group()))
-        cuts = [marker.start(), *(marker.start() + item.end() for item in items[:-1]), marker.end()]
-        for item, (start, end) in zip(items, pairwise(cuts), strict=True):
-            number = int(item.group())
+        items = marker_numbers(marker.group())
+        cuts = [marker.start(), *(marker.start() + item[1] for item in items[:-1]), marker.end()]
+        for (*_, number), (start, end) in zip(items, pairwise(cuts), strict=True):
             found.append(Citation(start=start, end=end, number=number, valid=1 <= number <= n_passages))
     return tuple(found)
 
@@ -54,17 +56,18 @@ def style_of(text: str) -> Style:
 
 
 def blanked(text: str, markers: re.Pattern[str] = ANY_CITATION) -> str:
-    """`text` with blanks in place of its markers: offsets stay."""
-    return markers.sub(lambda marker: " " * len(marker.group()), text)
+    """`text` with blanks in place of its markers and its Markdown: offsets stay."""
+    return unmarked(markers.sub(lambda marker: " " * len(marker.group()), text))
 
 
 def without_markers(text: str) -> str:
-    """`text` less the markers of both styles and the space before each.
+    """`text` less its Markdown, the markers of both styles and the space before each.
 
-    >>> without_markers("Ice melts [cite_1][2]. Water boils. [3]")
+    >>> without_markers("Ice **melts** [cite_1][2]. Water boils. [3]")
     'Ice melts. Water boils.'
     """
-    return re.sub(rf"(?<![ \t])[ \t]*(?:{ANY_CITATION.pattern})", "", text, flags=re.IGNORECASE).strip()
+    uncited = re.sub(rf"(?<![ \t])[ \t]*(?:{ANY_CITATION.pattern})", "", text, flags=re.IGNORECASE)
+    return unmarked(uncited, "").strip()
 
 
 def renumbered(text: str, numbers: Sequence[int]) -> str:
@@ -74,18 +77,22 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
     'Ice melts [cite_2, cite_5]. It is 3 am [3].'
     """
 
-    def numbered(found: re.Match[str]) -> str:
-        number = int(found.group())
-        return str(numbers[number - 1]) if 1 <= number <= len(numbers) else found.group()
+    def numbered(marker: re.Match[str]) -> str:
+        written = marker.group()
+        for start, end, number in reversed(marker_numbers(written)):
+            if 1 <= number <= len(numbers):
+                written = f"{written[:start]}{numbers[number - 1]}{written[end:]}"
+        return written
 
-    return ANY_CITATION.sub(lambda marker: re.sub(r"\d+", numbered, marker.group()), text)
+    return ANY_CITATION.sub(numbered, text)
 
 
 def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int], ...]:
     """Sentence spans, each with the markers that follow it: "Ice melts. [cite_1]" is one sentence.
 
     Sentences are split with the markers blanked. A marker that opens its line joins the sentence behind it. A colon
-    with a marker ends a sentence, what it announces is not quoted; so does a marker at the end of a line.
+    with a marker ends a sentence, what it announces is not quoted; so does a marker at the end of a line. A bold label
+    opens one.
 
     >>> text = "[1] Ice melts.\\n[2] Water boils. [3]"
     >>> [text[a:b] for a, b in cited_sentences(text, "alce")]
@@ -93,14 +100,24 @@ def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int]
     """
     ended = _LINE[style].sub(lambda found: " " * (len(found.group()) - 1) + "。", text)
     ended = _COLON[style].sub(lambda found: f".{found.group()[1:]}", ended)
-    spans = list(sentences(blanked(ended, CITATION[style])))
+    ended = _LABEL.sub(r"\1#", ended)
     bare = blanked(text, CITATION[style])
+    spans = [_with_marks(text, bare, *span) for span in sentences(blanked(ended, CITATION[style]))]
     for marker in CITATION[style].finditer(text):
         if spans:
             index = _sentence_of(marker, spans, bare)
             start, end = spans[index]
             spans[index] = (min(start, marker.start()), max(end, marker.end()))
     return tuple(spans)
+
+
+def _with_marks(text: str, bare: str, start: int, end: int) -> tuple[int, int]:
+    """The span with the marks next to it that are blanks in `bare`: bold, a quote, a tag."""
+    while start and bare[start - 1].isspace() and not text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and bare[end].isspace() and not text[end].isspace():
+        end += 1
+    return start, end
 
 
 def _sentence_of(marker: re.Match[str], spans: Sequence[tuple[int, int]], bare: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -11,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from engine.answer.citations import annotate, style_of
 from engine.cases.review import Mark
 from engine.cases.words import Change, word_diff
-from engine.core.text import ANY_CITATION
+from engine.core.text import ANY_CITATION, marker_numbers
 from engine.core.values import Answer, Case, Passage
 
 T = TypeVar("T")
@@ -241,7 +240,7 @@ def cut_at_citations(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     [('Ice melts ', ()), ('[cite_1, cite_2]', (1, 2)), ('.', ())]
     """
     markers = ANY_CITATION.finditer(text)
-    numbered = ((m.start(), m.end(), tuple(map(int, re.findall(r"\d+", m.group())))) for m in markers)
+    numbered = ((m.start(), m.end(), tuple(number for *_, number in marker_numbers(m.group()))) for m in markers)
     return ((piece, numbers or ()) for piece, numbers in cut(text, numbered))
 
 

@@ -31,8 +31,8 @@ _ALWAYS_OPEN = word_set(
 )
 # Open only before a number or a label ("Fig. 2", "No. 5", "Vol. IV"); "No." alone may end a sentence.
 _OPEN_BEFORE_NUMBER = word_set(
-    "fig figs eq eqs no nos vol vols sec secs sect ch chap ref refs p pp pg art para paras cl tab ex app pt nr op b.p "
-    "m.p bp mp jan feb mar apr jun jul aug sep sept oct nov dec"
+    "fig figs eq eqs no nos vol vols s ss sec secs sect ch chap ref refs p pp pg art para paras cl tab ex app pt nr op "
+    "b.p m.p bp mp jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 # Often in the middle of a sentence, sometimes its end: only a word that starts sentences ends it.
 _UNSURE = word_set("al etc inc ltd co corp bros jr sr dept univ est u.s u.k u.n d.c a.m p.m b.c a.d ph.d m.d")
@@ -150,6 +150,8 @@ def _wrapped(line: str, following: str) -> bool:
     here, there = line.strip(), following.strip()
     if not here or not there or there[0] in "|#" or _LIST_ITEM.match(following) or _STAMP.match(following):
         return False
+    if unicodedata.category(there[0]) == "So":  # a sign in the place of a list mark
+        return False
     if BETWEEN_CELLS in line or BETWEEN_CELLS in following or (_FIELD.match(here) and _FIELD.match(there)):
         return False
     if there[0].islower():
@@ -190,11 +192,12 @@ def _abbreviated(before: str, following: str) -> bool:
     if key in _ALWAYS_OPEN or token == "v":  # "Smith v. Jones", "v. 2.0", but not "230 V."
         return True
     if key in _OPEN_BEFORE_NUMBER:
-        return bool(_NUMBER_LABEL.match(following)) and not starter
+        seconds = key == "s" and previous[-1:].isdigit()
+        return bool(_NUMBER_LABEL.match(following)) and not starter and not seconds
     if key in _UNSURE:
         return not starter
     if re.fullmatch(r"\d{1,3}", token):
-        return previous.lower().rstrip(".") not in _OPEN_BEFORE_NUMBER and (not previous or previous[-1] in ".!?:;…")
+        return previous.lower().rstrip(".") not in _OPEN_BEFORE_NUMBER and (not previous or previous[-1] in ".!?:;…#")
     return _initial(token, previous, starter)
 
 
@@ -207,13 +210,30 @@ def _initial(token: str, previous: str, starter: bool) -> bool:
     return not starter and previous.lower() not in _LETTER_LABELS and not previous[-1:].isdigit()
 
 
-# Citation markers by style: "[cite_1, cite_2]" (GaRAGe), "[1; 3]" (ALCE). From 100 on a number in
-# bare brackets is a year, or as in [128, 255] a value, and so is 0: no writer is given as many passages.
+# Citation markers by style: "[cite_1, cite_2]" (GaRAGe), and numbers: "[1; 3]" (ALCE) with what chat models write,
+# "[^1]", "[1, p. 4]", "[1](url)", "(Source 2)", "[Doc 3]", "(see [2])", "【1†source】", a raised number behind a mark.
+# From 100 on a number is a year, or as in [128, 255] a value, and so is 0: no writer is given as many passages.
+_CITED = r"[1-9]\d?"
+_SOURCE = r"(?:sources?|documents?|docs?|passages?|references?|refs?\.?|contexts?)"
+_PLACE = (
+    r"\s?[,;:]\s?(?:(?:pp?|sec|ss?|ch|art|para)\.|(?:pages?|sections?|chapter|article|lines?)\b|§)[^\n()\[\]]{0,40}"
+)
+_SOURCES = rf"{_SOURCE}\s?:?\s?#?{_CITED}(?:(?:\s?[,;&]\s?|\sand\s)(?:{_SOURCE}\s)?#?{_CITED})*(?:{_PLACE})?"
+_LINKED = r"(?:\([^()\s]{1,400}\))?"
+_SQUARE = rf"\[\s*(?:\^{_CITED}|{_CITED}(?:\s*[,;]\s*{_CITED})*(?:{_PLACE})?|{_SOURCES})\s*\]{_LINKED}"
+_CITING = (
+    rf"{_SQUARE}|\[{_SQUARE}\]{_LINKED}|\({_SOURCES}\)"
+    rf"|\((?:(?:see|{_SOURCE}):?\s)?{_SQUARE}(?:(?:\s?[,;&]\s?|\sand\s)?{_SQUARE})*\)"
+    rf"|【{_CITED}(?::\d{{1,3}})?(?:†[^\n【】]{{0,80}})?】"
+    rf"|(?:(?<=[.,;!?])|(?<![^\n]))[¹²³⁴-⁹][⁰¹²³⁴-⁹]?(?=\s|$)"
+)
 CITATION = {
     "garage": re.compile(r"\[\s*cite_\d{1,4}(?:\s*cite_\d{1,4}|\s*[,;]\s*(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE),
-    "alce": re.compile(r"\[\s*[1-9]\d?(?:\s*[,;]\s*[1-9]\d?)*\s*\]"),
+    "alce": re.compile(rf"(?:{_CITING})", re.IGNORECASE),
 }
-ANY_CITATION = re.compile(rf"(?:{CITATION['garage'].pattern})|(?:{CITATION['alce'].pattern})", re.IGNORECASE)
+ANY_CITATION = re.compile(rf"{CITATION['garage'].pattern}|{CITATION['alce'].pattern}", re.IGNORECASE)
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_UNCITED = re.compile(rf"(?<=\d)(?::\d+|†[^】]*)|{_PLACE}|(?<=\])\([^()\s]*\)", re.IGNORECASE)  # a page, an address
 _AROUND = re.compile(r"^[\W_]+|[\W_]+$")  # what is neither letter nor digit
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
@@ -229,6 +249,18 @@ STOP_WORDS = word_set(
     "isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't "
     "it's that's there's he's she's they're we're you're i'm i've"
 )
+
+
+def marker_numbers(marker: str) -> list[tuple[int, int, int]]:
+    """The numbers that a citation marker names, each with its [start, end) in the marker.
+
+    >>> [number for _, _, number in marker_numbers("[Doc 2, 3, p. 4]")], marker_numbers("【1:0†source】")
+    ([2, 3], [(1, 2, 1)])
+    """
+    plain = _UNCITED.sub(lambda found: " " * len(found.group()), marker)
+    return [
+        (*m.span(), int(unicodedata.normalize("NFKC", m.group()))) for m in re.finditer(rf"\d+|[{_RAISED}]+", plain)
+    ]
 
 
 def normal_number(word: str) -> str:

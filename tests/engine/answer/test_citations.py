@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.answer.citations import annotate, cited_sentences, content_token_mask, find_citations, without_markers
+from engine.answer.citations import (
+    annotate,
+    blanked,
+    cited_sentences,
+    content_token_mask,
+    find_citations,
+    without_markers,
+)
 from engine.answer.prompt import NOTHING_CLOSE, REFUSAL
 from engine.core.values import Answer
 from engine.prompts import fill
@@ -27,6 +34,13 @@ from tests.tiny import tiny_model
         ("Ice [1, 12].", "alce", [(1, True, "[1"), (12, False, ", 12]")]),
         ("In [1931] it was [sic] rebuilt [1-3]; [0, 127] and [128, 255] are ranges and a[0] a cell.", "alce", []),
         ("", "garage", []),
+        ("Ice【2†source】, fog【1:0†a.pdf】.", "alce", [(2, True, "【2†source】"), (1, True, "【1:0†a.pdf】")]),
+        ("Ice [^2] (Source 3).", "alce", [(2, True, "[^2]"), (3, True, "(Source 3)")]),
+        ("Ice [Doc 3, p. 14] [1, Section 5].", "alce", [(3, True, "[Doc 3, p. 14]"), (1, True, "[1, Section 5]")]),
+        ("Ice (Docs 1 and 2).", "alce", [(1, True, "(Docs 1"), (2, True, " and 2)")]),
+        ("Ice (see [2]), fog ([Doc 1](#doc1)).", "alce", [(2, True, "(see [2])"), (1, True, "([Doc 1](#doc1))")]),
+        ("Ice [1](https://a.org/9).", "alce", [(1, True, "[1](https://a.org/9)")]),
+        ("Ice.¹ It has 5 m² (2 rooms, Section 3).", "alce", [(1, True, "¹")]),
     ],
 )
 def test_markers_by_hand(text, style, expected):
@@ -46,6 +60,19 @@ def test_text_without_markers():
     assert without_markers("Ice melts [cite_1, cite_2]. It boils. [cite_3]") == "Ice melts. It boils."
     assert without_markers("[1] says that ice melts [2][3].") == "says that ice melts."
     assert without_markers("No markers [sic].") == "No markers [sic]."
+    assert without_markers("**Ice** `melts` (Source 2).") == "Ice melts."
+
+
+def test_markdown_is_blanked_and_what_only_looks_like_it_stays():
+    plain = "2*3*4, 2**3, a * b, snake_case, __init__, List<int>, $5 or $6, f[1](x), [sic], ~5, #1"
+    assert blanked(plain) == plain.replace("[1](x)", "      ")
+    text = "- [x] **a** _b_ <b>c</b> ![d](e) [f](g) `h*` $i$\n> j"
+    assert (blanked(text).split(), len(blanked(text))) == (["-", "a", "b", "c", "f", "h*", "i", "j"], len(text))
+
+
+@pytest.mark.parametrize("piece", ["*", "`", "_a ", "```\n", "<b ", "[", "> ", "$a", "【1", "(see [1]"])
+def test_markdown_that_never_closes_takes_linear_time(piece):
+    assert len(blanked(piece * 20_000)) == len(piece) * 20_000
 
 
 @pytest.mark.parametrize(
@@ -70,6 +97,13 @@ def test_text_without_markers():
             "garage",
             ["Use an environment: [cite_8]", "If you trained models, do it again. [cite_9]"],
         ),
+        ("**Ice** melts.[1] *It* floats.", "alce", ["**Ice** melts.[1]", "*It* floats."]),
+        (
+            "**Rent (s. 4):** 900 euros in all [1]\n**Term**: two",
+            "alce",
+            ["**Rent (s. 4):** 900 euros in all [1]", "**Term**: two"],
+        ),
+        ("It runs.\n```\nrun. Now.\n```\nIt ends.", "alce", ["It runs.", "It ends."]),
         ("It gives: [1] speed. At 10:30 [2] it ends.", "alce", ["It gives: [1] speed.", "At 10:30 [2] it ends."]),
     ],
 )
