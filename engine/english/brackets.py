@@ -1,6 +1,7 @@
 """Brackets in a sentence: what they say of the noun before them, as a statement of its own.
 
-Brackets that give a condition, a count or a part of a name stay in the sentence. Left out: brackets in brackets.
+Brackets that give a condition, a count or a part of a name stay in the sentence; those that name a source or a part of
+it say nothing. Left out: brackets in brackets.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from engine.english.notation import MONTHS
 from engine.english.parser import is_past, parse
 from engine.english.tree import QUOTES, Inserted, Statement, is_plural
 
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
 CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
 PART = re.compile(r"(?!\s)(?:\([^()]*\)|[^;])+")  # between semicolons outside brackets
-NUMBERED = re.compile(r"\s*(?:(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+|\((?=[^)]*$))")  # or a bracket that nothing closes
+NUMBERED = re.compile(  # a list mark, a sign in its place, or a bracket that nothing closes
+    r"\s*(?:(?:\d{1,3}[.)]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})\)|[-+*•–·▪]|#{1,6}|[\u2190-\u2bff\U0001f300-\U0001faff]\ufe0f?)\s+"
+    r"|\((?=[^)]*$))"
+)
 YEAR = re.compile(r"\d{4}")
 _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
@@ -28,6 +33,12 @@ _ASKING = ("WDT", "WP", "WP$")  # "(which is old)"
 _LIFE = re.compile(rf"{_DAY}\s*[-–]\s*{_DAY}")  # "April 28, 1930 – August 3, 1983"
 _COUNT = re.compile(r"\d|No\.")  # "3 gold", "No. 11"
 _COUNTED = re.compile(r"\d[^\s,()]*(?: [^\s,()]+){0,2}$")  # "371 feet"
+_PLACE = r"(?:(?:pp?|ss?|secs?|ch|arts?|paras?|figs?|tabs?|eqs?)\.|§+|(?i:page|section|chapter|article|table|figure)s?)"
+_UNNAMED = "|".join((*MONTHS, "Spring", "Summer", "Autumn", "Winter"))
+_REFERENCE = re.compile(  # "see Table 2", "the lease, s. 4", "Hale et al., 2021", "Moreno 2018", not "May 2018"
+    rf"(?i:sources?|references?|see|cf\.):? .*|(?:.*, )?{_PLACE}\s?[\dIVX][\w.\-–, ]*"
+    rf"|(?!(?:{_UNNAMED})\b)[A-Z](?:[^,;()\d]{{0,60}},|[\w'’-]+(?: et al\.?| (?:and|&) [A-Z][\w'’-]+)?) \d{{4}}[a-z]?"
+)
 
 
 def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, int]]]:
@@ -49,11 +60,11 @@ def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, in
         in_name = _NAME_BEFORE.search(text[: match.start()]) and _NAME_AFTER.match(text, match.end())
         parts = [(found.group().strip(), match.start(1) + found.start()) for found in PART.finditer(match.group(1))]
         counted = _COUNTED.search(text[: match.start()]) is not None
-        if in_name or any(_qualifies(part, counted) for part, _ in parts):
+        if in_name or any(_qualifies(part, counted) and not _REFERENCE.fullmatch(part) for part, _ in parts):
             continue
         keep(at, match.start())
         for part, start in parts:
-            if part[0].isalnum() and not set(part) & set(QUOTES):
+            if part[0].isalnum() and not set(part) & set(QUOTES) and not _REFERENCE.fullmatch(part):
                 asides.append((len(kept), part, start))
         at = match.end()
         keep(match.start(), match.start() + 1)  # the words around it stay apart

@@ -102,7 +102,7 @@ def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
     """The facts with their copied tokens: (offset in the fact, offset in `text`, length). A table's row is one fact."""
     apart = None if "|" in text else _facts(text)
     found: dict[str, list[Copied]] = {}
-    for words, pieces in [_unsplit(text)] if apart is None else apart:
+    for words, pieces in [unsplit(text)] if apart is None else apart:
         if any(c.isalnum() for c in words):
             found.setdefault(words, pieces)
     return list(found.items())[:_MOST]
@@ -128,7 +128,7 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
             facts += [stated] if stated else []
             lost |= bool(before) and stated is None
         result += [_written(fact, sentence, places) for fact in facts]
-    return [*result, *([_unsplit(text)] if lost or not result else [])]
+    return [*result, *([unsplit(text)] if lost or not result else [])]
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, Doc | None]]:
@@ -575,8 +575,8 @@ def _opens(word: Token) -> bool:
     return word.i == 0 and len(word.text) > 1 and word.text.istitle() and word.pos_ != "PROPN" and not word.ent_type_
 
 
-def _unsplit(text: str) -> tuple[str, list[Copied]]:
-    """The clause in one piece, without quotes, final mark and double blanks."""
+def unsplit(text: str) -> tuple[str, list[Copied]]:
+    """The clause in one piece, without list mark, quotes, final mark and double blanks, and its copied words."""
     numbered = NUMBERED.match(text)
     words = list(re.compile(r"[^\s\"“”«»]+").finditer(text, numbered.end() if numbered else 0))
     written, pieces = "", []

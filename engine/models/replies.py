@@ -21,10 +21,12 @@ _OPENING = re.compile(
     r"|based|the (?:text|clause|sentence|fact|answer) (?:can|may|is|splits))\b",
     re.IGNORECASE,
 )
+_TO_READER = (
+    r"let me know|i hope\b|hope this|feel free|is there anything|would you like|do you (?:want|need|have)"
+    r"|if you (?:want|need|have|would like)(?: to know| any| more| further| help| me)\b|can i help|how can i|thank"
+)
 _TALK = re.compile(
-    r"(?:please\b|let me know|i hope\b|hope this|feel free|is there anything|would you like|do you (?:want|need|have)"
-    r"|if you (?:want|need|have|would like)(?: to know| any| more| further| help| me)\b|note(?: that\b|:)"
-    r"|these (?:facts|clauses|phrases|lines|(?:\w+ )?questions)\b|can i help|how can i|thank)",
+    rf"(?:{_TO_READER}|please\b|note(?: that\b|:)|these (?:facts|clauses|phrases|lines|(?:\w+ )?questions)\b)",
     re.IGNORECASE,
 )
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»", "`": "`"}
@@ -59,7 +61,7 @@ def content(reply: str) -> list[str]:
     if any(line.strip() for line in fenced):
         return fenced
     filled = [i for i, line in enumerate(rest) if line.strip()]
-    start = next((i for i in filled[:3] if not _opens(rest[i])), 0)
+    start = next((i for i in filled[:3] if not opens_reply(rest[i])), 0)
     return list(_until_talk(rest[start:]))
 
 
@@ -76,9 +78,15 @@ def _split_at_fences(reply: str) -> tuple[list[str], list[str]]:
     return fenced, rest
 
 
-def _opens(line: str) -> bool:
+def opens_reply(line: str) -> bool:
+    """Does the line announce what follows: "Here are the facts:"?"""
     text = line.strip().strip("*_ ")
     return text.endswith((":", "!")) and _OPENING.match(text) is not None
+
+
+def is_to_reader(sentence: str) -> bool:
+    """Does the sentence offer or wish the reader something: "Let me know if you need more"?"""
+    return re.match(_TO_READER, sentence.lstrip(" *_"), re.IGNORECASE) is not None
 
 
 def _until_talk(rest: Sequence[str]) -> Iterator[str]:

@@ -15,11 +15,12 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from engine.answer.citations import blanked, cited_sentences, is_refusal, style_of
+from engine.answer.citations import blanked, is_refusal
 from engine.core.progress import Watch
 from engine.core.text import ANY_CITATION
 from engine.english.pronouns import Known, resolve
-from engine.english.statements import clause_starts, is_governed, split_with_pieces
+from engine.english.statements import clause_starts, is_governed, split_with_pieces, unsplit
+from engine.methods.are.outline import OutlinedSentence, cells, outline
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
 from engine.methods.are.verdict import asked
 from engine.models.protocols import Writer
@@ -30,29 +31,26 @@ Span = tuple[int, int]
 _SHORTEST = 3  # words on either side of a cut
 # A question, also one in quotes or brackets; not a sentence that ends with one: 'He wrote "Who's Afraid?"'
 _ASKED = re.compile(r"\?[*\s]*$|^[*\s]*[\"“‘«(].*\?[\"”’»)*\s]*$", re.DOTALL)
-# The line below a table's head
-_UNDER_HEAD = re.compile(r"[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?=\n|$)")
+_LABEL = re.compile(r"\W*(?:\w{1,3}[.)]\s+)?\*\*([^*\n]{1,60}?)(?::\*\*|\*\*\s?[:–—])(?=\s+\S)")  # "**Dose:** 5 mg"
 
 
 def clause_spans(text: str) -> tuple[Span, ...]:
     """[start, end) of the clauses of `text`, in order, not overlapping, without white space at their ends, by rules.
 
-    Sentences, cut again where a second clause has its own subject and verb. The head of a table and a question claim
+    Sentences that claim something, cut again where a second clause has its own subject and verb. A question claims
     nothing.
 
     >>> [text[a:b] for text in ["Ice melts at 0 °C; it boils at 100 °C."] for a, b in clause_spans(text)]
     ['Ice melts at 0 °C', 'it boils at 100 °C.']
     """
     found: list[Span] = []
-    for start, end in cited_sentences(text, style_of(text)):
+    for start, end, *_ in outline(text):
         sentence, cuts = blanked(text[start:end]), [start]
         for cut in clause_starts(sentence):
             sides = text[cuts[-1] : start + cut], sentence[cut:]
             cuts += [start + cut] if all(len(side.split()) >= _SHORTEST for side in sides) else []
         found += [_trimmed(text, *span) for span in pairwise([*cuts, end])]
-    words = {span: blanked(text[slice(*span)]) for span in found}
-    said = (span for span in found if any(map(str.isalnum, words[span])) and not _ASKED.search(words[span]))
-    return tuple((a, b) for a, b in said if "|" not in text[a:b] or not _UNDER_HEAD.match(text, b))
+    return tuple(span for span in found if not _ASKED.search(blanked(text[slice(*span)])))
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
@@ -100,7 +98,7 @@ def decompose(
     if not atomic:
         done = [replace(c, facts=(_fact(plain(c.text), c, RULES),)) for c in clauses]
     elif writer is None:
-        done = facts_by_rules(clauses)
+        done = facts_by_rules(text, clauses)
     else:
         done = _facts_by_model(text, clauses, writer, demonstrations, exchanges, watch)
     joined, done = ("", done) if molecular or not atomic else joined_facts(done)
@@ -136,27 +134,59 @@ def plain(text: str) -> str:
     return re.sub(r"\s+([.,;:?!])", r"\1", " ".join(blanked(text).split()))
 
 
-def facts_by_rules(clauses: Sequence[Clause]) -> list[Clause]:
-    """The clauses with their facts.
+def facts_by_rules(text: str, clauses: Sequence[Clause]) -> list[Clause]:
+    """The clauses with their facts; a cell of a row and a list item without a verb say what they are about.
 
     A pronoun refers to a subject of the clauses before it; behind the clause's own subject, to this one or to nothing.
     """
-    earlier, done = Known(), []
+    earlier, lead, done, sentences = Known(), "", [], outline(text)
     for clause in clauses:
-        found = split_with_pieces(blanked(clause.text))
+        alone = OutlinedSentence(clause.start, clause.end)
+        sentence = next((one for one in sentences if one.start <= clause.start < one.end), alone)
+        if facts := _facts_of_row(clause, sentence.columns):
+            done.append(replace(clause, facts=tuple(facts)))
+            continue
+        earlier = earlier.after(sentence.lead) if sentence.lead != lead else earlier
+        lead = sentence.lead
+        label = _LABEL.match(clause.text)
+        words = blanked(clause.text if label is None else " " * label.end() + clause.text[label.end() :])
+        found = split_with_pieces(words) if sentence.whole else [unsplit(words)]
         opens = [next((origin for place, origin, _ in copied if place == 0), 0) for _, copied in found]
         own = Known().after(found[opens.index(min(opens))][0]).people if found else earlier
-        facts = []
-        for (words, copied), at in zip(found, opens, strict=True):
-            resolved, opening = resolve(words, own if at > min(opens) else earlier)
+        for (fact, copied), at in zip(found, opens, strict=True):
+            resolved, opening = resolve(fact, own if at > min(opens) else earlier)
             # A pronoun's noun is the first `opening` characters, no copy.
-            placed = ((place + len(resolved) - len(words), origin, length) for place, origin, length in copied)
+            placed = ((place + len(resolved) - len(fact), origin, length) for place, origin, length in copied)
             pieces = [Piece(fact=a, answer=clause.start + b, length=n) for a, b, n in placed if a >= opening]
             facts.append(Fact(text=resolved, made_by=RULES, pieces=tuple(pieces)))
         facts = facts or [_fact(plain(clause.text), clause, RULES)]
         earlier = earlier.after(facts[0].text)
-        done.append(replace(clause, facts=tuple(facts)))
+        if label is not None:
+            facts = [_led(fact, label[1], clause.start + label.start(1)) for fact in facts]
+        done.append(replace(clause, facts=tuple(_led(fact, "" if sentence.whole else lead) for fact in facts)))
     return done
+
+
+def _led(fact: Fact, lead: str, at: int | None = None) -> Fact:
+    """The fact behind what it is about, which is copied from the answer's characters from `at` on, if given."""
+    if not lead:
+        return fact
+    moved = (Piece(fact=p.fact + len(lead) + 2, answer=p.answer, length=p.length) for p in fact.pieces)
+    copied = [] if at is None else [Piece(fact=0, answer=at, length=len(lead))]
+    return replace(fact, text=f"{lead}: {fact.text}", pieces=(*copied, *moved))
+
+
+def _facts_of_row(clause: Clause, columns: Sequence[str]) -> list[Fact]:
+    """A fact for each cell of a table's row behind the first, with the first one and the head of its column."""
+    (start, name), *others = cells(blanked(clause.text)) or [(0, "")]
+    if len(columns) != len(others) + 1:
+        return []
+    facts = []
+    for column, (at, cell) in zip(columns[1:], others, strict=True):
+        piece = Piece(fact=0, answer=clause.start + at, length=len(cell))
+        named = _led(Fact(text=cell, made_by=RULES, pieces=(piece,)), column)
+        facts += [_led(named, name, clause.start + start)] if any(map(str.isalnum, cell)) else []
+    return facts
 
 
 def _fact(text: str, clause: Clause, made_by: str) -> Fact:
@@ -259,7 +289,7 @@ def _governed(facts: Sequence[str], clause: Clause, made_by: str) -> tuple[Fact,
 def _facts_by_model(
     text: str, clauses: Sequence[Clause], writer: Writer, demonstrations: int, exchanges: list[Exchange], watch: Watch
 ) -> list[Clause]:
-    by_rules = facts_by_rules(clauses)
+    by_rules = facts_by_rules(text, clauses)
     done = []
     for number, clause in enumerate(clauses):
         watch.step("facts", number, len(clauses))

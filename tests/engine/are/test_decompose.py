@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from engine.answer.citations import blanked
+from engine.answer.citations import blanked, cited_sentences, style_of
 from engine.answer.prompt import NOTHING_CLOSE
 from engine.english import parser
 from engine.english.parser import parse
 from engine.english.pronouns import Known, resolve
 from engine.english.statements import split
 from engine.methods.are.decompose import clause_spans, decompose, parse_clauses, parse_facts
-from engine.methods.are.evidence import expand
+from engine.methods.are.evidence import cited_numbers, expand
 from engine.models.scripted import ScriptedWriter
 
 TEXT = "Lawrence Wackett was an engineer. He served in the war and received the James Cook Medal in 1978 [cite_2]."
@@ -43,11 +43,12 @@ def test_clauses_and_what_lies_between_give_back_the_answer(text):
         rebuilt += text[at:start] + text[start:end]
         at = end
     assert rebuilt + text[at:] == text
-    left = "".join(
-        text[a:b] for a, b in zip([0, *(e for _, e in spans)], [*(s for s, _ in spans), len(text)], strict=True)
-    )
-    words = [w for w in blanked(left).split() if any(c.isalnum() for c in w)]
-    assert "?" in text or set(words) <= {"and", "but", "while", "whereas"}
+    for start, end in cited_sentences(text, style_of(text)):  # what makes no claim is left out whole
+        mine = [span for span in spans if start <= span[0] < end]
+        edges = [start, *(edge for span in mine for edge in span), end]
+        left = blanked("".join(text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)))
+        words = [w for w in left.split() if any(c.isalnum() for c in w)]
+        assert not mine or "?" in text or set(words) <= {"and", "but", "while", "whereas"}
 
 
 @settings(max_examples=200)
@@ -210,6 +211,88 @@ def test_a_reply_that_cannot_be_parsed_is_counted_and_the_rules_step_in():
 )
 def test_the_head_of_a_table_and_a_question_claim_nothing(text, clauses):
     assert [text[a:b] for a, b in clause_spans(text)] == clauses
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("## Dosage\n\nIt is 5 mg.", ["It is 5 mg"]),
+        ("**Dosage**\n\n200 mg twice a day.", ["Dosage: 200 mg twice a day"]),
+        ("Storage\nThe loaf keeps for a week.", ["The loaf keeps for a week"]),
+        ("1. Port\n\n   The port is old.\n\n2. Jobs\n\n   Jobs are few.", ["The port is old", "Jobs are few"]),
+        ("Paris", ["Paris"]),
+        ("Paris\nLondon", ["Paris", "London"]),
+        ("**Paris**", ["Paris"]),
+        ("#1 in sales is the pump.", ["#1 in sales is the pump"]),
+        ("Sure! Here are the key points:\n- **Term:** five years", ["Term: five years"]),
+        ("The term is five years. Let me know if you need more!", ["The term is five years"]),
+        ("The pump broke [1].\n\n**References**\n[1] Price list of 2020.\n[2]: https://a.org", ["The pump broke"]),
+        ("[1] The pump broke.", ["The pump broke"]),
+        ("The pump [^1] broke.\n\n[^1]: Pump manual, 2020.", ["The pump broke"]),
+        (
+            "To start, run `pump --on`:\n\n```sh\npump --on  # starts\n```\n\nIt runs.",
+            ["To start, run pump --on", "It runs"],
+        ),
+    ],
+)
+def test_a_heading_an_announcement_a_reference_and_talk_claim_nothing(text, facts):
+    assert [fact.text for clause in decompose(text).clauses for fact in clause.facts] == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Dosage for adults:\n- 200 mg twice a day", ["Dosage for adults: 200 mg twice a day"]),
+        (
+            "* Dosage:\n  * Mild: 5 mg\n  * Take it at noon.\n* Storage:\n  * below 25 °C",
+            ["Dosage: Mild: 5 mg", "Take it at noon", "Storage: below 25 °C"],
+        ),
+        ("Side effects include: [1]\n- rash\n\nThey pass.", ["Side effects include: rash", "Side effects pass"]),
+        ("When a job fails, PyQueue does this:\n- It retries the job.", ["PyQueue retries the job"]),
+        ("### Comet\n- **Found:** in 1988\n> - Size: 2 km", ["Comet: Found: in 1988", "Comet: Size: 2 km"]),
+        (
+            "- **1854:** The line opened and tolls fell.\n- **1932** – The port closed.",
+            ["1854: The line opened", "1854: tolls fell", "1932: The port closed"],
+        ),
+        (
+            "**Rent:** 900 euros a month, paid in advance\n**Term:** two years",
+            ["Rent: 900 euros a month, paid in advance", "Term: two years"],
+        ),
+        ("- Rent: 40 euros (2021: 38)\n- Fish, eggs", ["Rent: 40 euros (2021: 38)", "Fish, eggs"]),
+        (
+            "| Case | Dose | Pause |\n|---|--:|---|\n| **Mild** | 5 mg [1] | - |\n| Severe | 9 mg | 2 h |",
+            ["Mild: Dose: 5 mg", "Severe: Dose: 9 mg", "Severe: Pause: 2 h"],
+        ),
+    ],
+)
+def test_an_item_and_a_cell_keep_what_they_are_about(text, facts):
+    found = decompose(text).clauses
+    assert [fact.text for clause in found for fact in clause.facts] == facts
+    for fact in (fact for clause in found for fact in clause.facts):
+        copied = [text[p.answer : p.answer + p.length] for p in fact.pieces]
+        assert copied == [fact.text[p.fact : p.fact + p.length] for p in fact.pieces] and copied
+
+
+def test_marks_of_markdown_are_no_words_of_a_fact():
+    text = "> **Note:** The *pump* runs `in v. 2` on [Linux](https://a.org) ([docs](https://b.org)).【2†source】"
+    (clause,) = decompose(text).clauses
+    assert [fact.text for fact in clause.facts] == ["Note: The pump runs in v. 2 on Linux"]
+    assert cited_numbers(text, clause) == {2}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("Fish died (Hale et al., 2021).", ["Fish died"]),
+        ("Fish died (Moreno 2018; Hale & Bo 2019a).", ["Fish died"]),
+        ("Fish died (the report, p. 4).", ["Fish died"]),
+        ("Fish died (see Table 2).", ["Fish died"]),
+        ("Fish died [Source: the report].", ["Fish died"]),
+        ("The act (s. 4) binds firms.", ["The act binds firms"]),
+    ],
+)
+def test_brackets_that_name_a_source_say_nothing(sentence, facts):
+    assert split(sentence) == facts
 
 
 def test_a_models_line_that_no_verb_governs_is_replaced_by_its_clause():
