@@ -1,7 +1,7 @@
-"""Markdown in an answer: the marks that are no words, found by position.
+"""Markdown in an answer: blank its marks, so that its words are read alone.
 
 Chat models write their answers in Markdown. Bold, code, links, quotes, check boxes and HTML tags are blanked, so that
-offsets stay and the words between are read alone. The marks of headings, lists and tables stay: they say where a
+offsets stay. The marks of headings, lists and tables stay: they say where a
 sentence begins. Left out: what a formula says, indented code, reference links.
 """
 

@@ -26,6 +26,12 @@ _DEFINED = re.compile(r"\[\^?[\w-]{1,20}\]:")  # "[^1]: Smith 2020"
 _ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _HASHES = re.compile(r"#{1,6}\s")
+# A heading that says nothing of what is under it
+_GENERAL = re.compile(
+    r"(?:the |some |other )?(?:key |main |important |additional )?"
+    r"(?:points|facts|takeaways|findings|details|highlights|notes?|summary|overview|conclusion|information)",
+    re.IGNORECASE,
+)
 _HEADING = -1  # above every line
 
 
@@ -90,8 +96,9 @@ def outline(text: str) -> tuple[OutlinedSentence, ...]:
         if heads:
             above = []
         if heads or _introduces(line, following):
-            if line.ends and not opens_reply(line.words):
-                above.append((_HEADING if heads else line.depth, line.words.rstrip(" :.")))
+            lead = line.words.rstrip(" :.")
+            if line.ends and not opens_reply(line.words) and not _GENERAL.fullmatch(lead):
+                above.append((_HEADING if heads else line.depth, lead))
         elif not _is_talk(line, first=place == 0):
             near = [words for depth, words in above if depth != _HEADING] or [words for _, words in above]
             found.append(OutlinedSentence(line.start, line.end, ": ".join(near), line.governed, columns))

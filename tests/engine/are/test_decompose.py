@@ -225,6 +225,7 @@ def test_the_head_of_a_table_and_a_question_claim_nothing(text, clauses):
         ("**Paris**", ["Paris"]),
         ("#1 in sales is the pump.", ["#1 in sales is the pump"]),
         ("Sure! Here are the key points:\n- **Term:** five years", ["Term: five years"]),
+        ("### Key facts\n- Term: five years", ["Term: five years"]),
         ("The term is five years. Let me know if you need more!", ["The term is five years"]),
         ("The pump broke [1].\n\n**References**\n[1] Price list of 2020.\n[2]: https://a.org", ["The pump broke"]),
         ("[1] The pump broke.", ["The pump broke"]),
