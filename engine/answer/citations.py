@@ -8,8 +8,10 @@ Ranges ("[1-3]") are not read: neither paper's format has them.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import Literal
 
 import msgspec
@@ -122,12 +124,11 @@ def _with_marks(text: str, bare: str, start: int, end: int) -> tuple[int, int]:
 
 def _sentence_of(marker: re.Match[str], spans: Sequence[tuple[int, int]], bare: str) -> int:
     """The place of the sentence that a marker cites for: the one before it, or behind one that opens its line."""
-    before = [i for i, (start, _) in enumerate(spans) if start <= marker.start()]
     opens = not bare[bare.rfind("\n", 0, marker.start()) + 1 : marker.start()].strip(" \t-*•")
-    behind = next((i for i, (_, end) in enumerate(spans) if end > marker.end()), None) if opens else None
-    if behind is not None and "\n" not in bare[marker.end() : spans[behind][0]]:
+    behind = bisect_right(spans, marker.end(), key=itemgetter(1)) if opens else len(spans)
+    if behind < len(spans) and "\n" not in bare[marker.end() : spans[behind][0]]:
         return behind
-    return before[-1] if before else 0
+    return max(0, bisect_right(spans, marker.start(), key=itemgetter(0)) - 1)
 
 
 def is_refusal(text: str) -> bool:

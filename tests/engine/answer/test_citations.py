@@ -151,6 +151,11 @@ def test_a_long_run_of_spaces_takes_linear_time():
     assert find_citations(text, 3) == ()
 
 
+def test_an_answer_of_many_citations_takes_linear_time():
+    """With a look at every sentence for every marker this would take a minute."""
+    assert len(cited_sentences("Ice melts. [1] " * 30_000, "alce")) == 30_000
+
+
 def test_the_prompt_does_not_invite_to_refuse():
     """Small writers take the invitation for questions that they could answer; answerable.py asks that apart."""
     assert REFUSAL == "The passages do not say."
