@@ -16,7 +16,6 @@ from typing import Literal
 
 import msgspec
 
-from engine.answer.markdown import unmarked
 from engine.answer.prompt import NOTHING_CLOSE, REFUSAL
 from engine.core.text import ANY_CITATION, CITATION, marker_numbers, sentences
 from engine.core.values import Answer, Citation
@@ -30,6 +29,22 @@ _LINE = {
 }
 
 _LABEL = re.compile(r"^([ \t]*)\*(?=\*[^*\n]{1,60}(?::\*\*|\*\*\s?[:–—]))", re.MULTILINE)  # "**Dose:** 5 mg"
+
+_TAGS = "p|br|hr|b|i|u|em|strong|s|sup|sub|small|mark|a|span|div|ul|ol|li|h[1-6]|blockquote|details|summary|answer"
+_MARKUP = re.compile(
+    r"^[ \t]*(?P<fence>```|~~~)[^\n]*\n(?:[^\n]*\n){0,999}?[ \t]*(?P=fence)[`~]*[ \t]*$"
+    r"|(?<!`)(?P<ticks>`{1,3})(?P<inside>[^`\n]+)(?P=ticks)"
+    r"|\(\[[^\[\]\n]*\]\([^()\s]*\)\)|!\[[^\[\]\n]*\]\([^()\s]*\)"  # "([docs](url))", an image
+    r"|\[(?P<link>[^\[\]\n]+)\]\([^()\s]*\)"
+    r"|(?<![\w$])\${1,2}(?P<formula>[^\s$](?:[^$\n]{0,200}[^\s$])?)\${1,2}(?![\w$])|\\[()\[\]]"
+    r"|^[ \t]*(?:>[ \t]?)+"
+    r"|(?<=[-*+] )\[[ xX]\](?= )"
+    rf"|</?(?:{_TAGS})(?:\s[^<>\n]*)?/?>"
+    r"|(?<![\w*])\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}(?![\w*])"  # an edge of bold, never "2*3" or "* item"
+    r"|(?<=[^\W\d])\*\*(?=\w)|(?<=\w)\*\*(?=[^\W\d])"  # bold inside a word, not "2**3"
+    r"|(?<!\w)_(?P<stressed>[^\s_](?:[^\n_]*[^\s_])?)_(?!\w)",
+    re.MULTILINE,
+)
 
 
 def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple[Citation, ...]:
@@ -60,6 +75,26 @@ def style_of(text: str) -> Style:
 def blanked(text: str, markers: re.Pattern[str] = ANY_CITATION) -> str:
     """`text` with blanks in place of its markers and its Markdown: offsets stay."""
     return unmarked(markers.sub(lambda marker: " " * len(marker.group()), text))
+
+
+def unmarked(text: str, blank: str = " ") -> str:
+    """`text` with blanks in place of its Markdown and of fenced code, so that offsets stay, or without them ("").
+
+    Chat models write in Markdown. The marks of headings, lists and tables stay: they say where a sentence begins. Left
+    out: what a formula says, indented code, reference links.
+
+    >>> unmarked("**Dose:** call `f(*args)`, see [the docs](https://a.org), $x$ and 2*3*4 for $5.", "")
+    'Dose: call f(*args), see the docs, x and 2*3*4 for $5.'
+    """
+
+    def kept(found: re.Match[str]) -> str:
+        nested = found["link"] or found["stressed"] or ""
+        words = nested or found["inside"] or found["formula"] or ""
+        before, _, behind = found.group().partition(words) if words else (found.group(), "", "")
+        said = unmarked(nested, blank) if nested else words
+        return re.sub(r"[^\n]", blank, before) + said + re.sub(r"[^\n]", blank, behind)
+
+    return _MARKUP.sub(kept, text)
 
 
 def without_markers(text: str) -> str:

@@ -161,7 +161,7 @@ def _listing(value: Any) -> list[Any]:
 def _spelled(text: str) -> list[Any]:
     """The list that a text spells in JSON or Python; numpy leaves out the commas, so texts are told by their quotes."""
     with suppress(msgspec.DecodeError, RecursionError, UnicodeError):
-        return list(msgspec.json.decode(text, type=list))
+        return list(msgspec.json.decode(text))
     with suppress(ValueError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
         found = ast.literal_eval(text)
         if isinstance(found, list) and all(isinstance(item, str) for item in found):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -267,7 +268,7 @@ def review_of(history: Sequence[Mark]) -> Review:
     withdrawn = {mark.target for mark in history if mark.kind == "withdrawal"}
     standing = [mark for mark in history if f"entry:{mark.number}" not in withdrawn]
     status = next((mark for mark in reversed(history) if mark.kind == "status"), None)
-    labels = {int(mark.target.removeprefix("passage:")): mark for mark in standing if mark.kind == "relevance"}
+    labels = {number: mark for mark in standing if (number := _passage_of(mark)) is not None}
     return Review(
         status=status.value if status else "open",
         reviewer=status.author if status else "",
@@ -285,6 +286,12 @@ def withdrawals(history: Sequence[Mark], kind: Kind, target: str, author: str) -
     standing = (mark for mark in history if (mark.kind, mark.target) == (kind, target))
     entries = (f"entry:{mark.number}" for mark in standing)
     return tuple(MarkDraft(kind="withdrawal", author=author, target=e) for e in entries if e not in withdrawn)
+
+
+def _passage_of(mark: MarkDraft) -> int | None:
+    """The passage that a relevance label is about; None for every other mark, and in a history that was made up."""
+    found = re.fullmatch(r"passage:([0-9]+)", mark.target) if mark.kind == "relevance" else None
+    return int(found[1]) if found else None
 
 
 def with_labels(case: Case, review: Review) -> Case:

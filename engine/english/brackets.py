@@ -35,7 +35,7 @@ _COUNT = re.compile(r"\d|No\.")  # "3 gold", "No. 11"
 _COUNTED = re.compile(r"\d[^\s,()]*(?: [^\s,()]+){0,2}$")  # "371 feet"
 _PLACE = r"(?:(?:pp?|ss?|secs?|ch|arts?|paras?|figs?|tabs?|eqs?)\.|§+|(?i:page|section|chapter|article|table|figure)s?)"
 _UNNAMED = "|".join((*MONTHS, "Spring", "Summer", "Autumn", "Winter"))
-_REFERENCE = re.compile(  # "see Table 2", "the lease, s. 4", "Hale et al., 2021", "Moreno 2018", not "May 2018"
+_REFERENCE = re.compile(  # "see Table 2", "the lease, s. 4", "Moreno 2018", not "May 2018"
     rf"(?i:sources?|references?|see|cf\.):? .*|(?:.*, )?{_PLACE}\s?[\dIVX][\w.\-–, ]*"
     rf"|(?!(?:{_UNNAMED})\b)[A-Z](?:[^,;()\d]{{0,60}},|[\w'’-]+(?: et al\.?| (?:and|&) [A-Z][\w'’-]+)?) \d{{4}}[a-z]?"
 )

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.answer.citations import blanked, content_token_mask, without_markers
+from engine.answer.citations import content_token_mask, without_markers
 from engine.core import metrics
 from engine.core.metrics import ENTAILED, Entails
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Thresholds
 from engine.core.statistics import mean_or_none
-from engine.core.text import content_words, sentences, words
+from engine.core.text import ANY_CITATION, content_words, sentences, words
 from engine.core.values import Answer, Case, Passage, Prompt, Value, sha256
 from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
 from engine.models.protocols import LanguageModel
@@ -52,7 +52,7 @@ def overlap_words(answer: str, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """
     known = {word for passage in passages for word in content_words(passage.text)}
     found = []
-    for match in re.finditer(r"\S+", blanked(answer)):
+    for match in re.finditer(r"\S+", ANY_CITATION.sub(lambda marker: " " * len(marker.group()), answer)):
         bare = re.search(r"[^\W_](?:.*[^\W_])?", match.group(), re.DOTALL)
         words = content_words(match.group())
         if bare is not None and words:

@@ -60,7 +60,7 @@ ELSEWHERE = {
     "refinement.seconds": "refinement.test_run:test_a_condition_that_takes_too_long_is_given_up",
     "verification.demonstrations": "are.test_examples:test_a_check_shows_as_many_as_its_setting_asks_for",
 }
-CHUNKS = {"chunking.method": "words", "chunking.words": 6, "chunking.overlap": 2}
+CHUNKS = {"chunking.method": "words", "chunking.words": 6, "chunking.overlap": 9}
 EMBEDDED = {"retrieval.embedder": ""}
 FOUND = {"retrieval.k": 1, "retrieval.mode": "bm25", "retrieval.align_gap": 2, "retrieval.keep": 1}
 RANKED = {"retrieval.reranker": ""}  # the test has the name

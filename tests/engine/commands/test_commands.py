@@ -388,9 +388,10 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
 
 def test_ingest_says_which_document_was_replaced_by_which_file(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    one, other, rows = tmp_path / "a" / "x.txt", tmp_path / "b" / "x.txt", tmp_path / "rows.jsonl"
+    folder = tmp_path / "kilns"
+    for name in ("a", "b"):
+        (folder / name).mkdir(parents=True)
+    one, other, rows = folder / "a" / "x.txt", folder / "b" / "x.txt", folder / "rows.jsonl"
     one.write_text("The kiln is green.")
     other.write_text("The kiln is red.")
     rows.write_text('{"_id": "r", "text": "The oven is green."}')
@@ -399,9 +400,9 @@ def test_ingest_says_which_document_was_replaced_by_which_file(tmp_path, monkeyp
     rows.write_text('{"_id": "r", "text": "The oven is red."}')
     (second,) = lines(run("ingest", str(other), str(rows), "--corpus", "kilns"))
     assert (second["replaced"], second["replacements"]) == (2, [["x.txt", str(other)], ["r", str(rows)]])
-    (whole,) = lines(run("ingest", str(tmp_path / "a"), str(tmp_path / "b"), "--corpus", "kilns"))
+    (whole,) = lines(run("ingest", str(folder / "a"), str(folder / "b"), "--corpus", "kilns"))
     assert (whole["replaced"], len(whole["skipped"])) == (1, 1)
-    (both,) = lines(run("ingest", str(tmp_path), "--corpus", "folders"))
+    (both,) = lines(run("ingest", str(folder), "--corpus", "folders"))
     assert {"added": both["added"], "replacements": both["replacements"]} == {"added": 3, "replacements": []}
 
 
