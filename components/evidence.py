@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from components.html import visible
+from components.html import markdown_runs, visible
 from components.settings_panel import chosen_settings
 from components.style import component, listen
 from engine.analyses.case_verdict import source_sentence
@@ -73,7 +73,7 @@ def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[st
     pieces: list[dict[str, Any]] = []
     for piece, citation in cut(answer.text, ((c.start, c.end, c) for c in answer.citations)):
         if citation is None:
-            pieces.append({"text": visible(piece)})
+            pieces += markdown_runs(piece)
             continue
         number, valid = citation.number, citation.valid
         title = f"Open passage {number}: {passages[number - 1].label}" if valid else f"Passage {number} does not exist"

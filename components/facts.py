@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from components import state
-from components.html import rows_apart, visible
+from components.html import markdown_runs, rows_apart, visible
 from components.sentences import KINDS
 from components.style import component, listen
 from engine.analyses.case_verdict import FactVerdict, own_stand
@@ -49,7 +49,7 @@ def clause_pieces(text: str) -> list[dict[str, Any]]:
     """A clause cut at its citation markers: words, and numbers."""
     pieces: list[dict[str, Any]] = []
     for piece, numbers in cut_at_citations(text):
-        pieces += [{"number": number} for number in numbers] or [{"text": visible(piece)}]
+        pieces += [{"number": number} for number in numbers] or markdown_runs(piece)
     return pieces
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from components import state
 from components.evidence import answer_pieces, answer_title
-from components.html import rows_apart, text_after, text_before, visible
+from components.html import markdown_runs, rows_apart, text_after, text_before, visible
 from components.style import component, listen
 from engine.analyses.case_verdict import (
     OWN_VERDICTS,
@@ -65,7 +65,7 @@ def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
     return {
         "title": answer_title(case),
         "sentences": drawn,
-        "tail": visible(case.answer.text[position:]),
+        "tail": markdown_runs(case.answer.text[position:]),
         "chosen": state.selected_sentence(len(drawn)) or first_in_doubt(verdict),
         "passage": state.selected_passage(len(case.passages)),
     }
@@ -81,7 +81,7 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int)
     worst = sentence.facts[0] if sentence.facts else None
     return {
         "number": number,
-        "gap": visible(case.answer.text[position : sentence.start]),
+        "gap": markdown_runs(case.answer.text[position : sentence.start]),
         "pieces": _pieces(case, sentence),
         "text": visible(case.answer.text[sentence.start : sentence.end]),
         "rewritten": visible(_anew(sentence.rewritten)) if sentence.rewritten else "",

@@ -94,7 +94,7 @@ export default function (component) {
         held.append(answer.lastChild, mark);
         answer.append(held);
       }
-      answer.append(make("span", "", rest));
+      answer.append(make("span", piece.style, rest));
       continue;
     }
     const button = make("button", "cite" + (piece.valid ? "" : " invalid"), piece.number);

@@ -110,7 +110,7 @@ export default function (component) {
       const box = make("div", "clause");
       const said = make("p");
       for (const piece of clause.pieces)
-        said.append(piece.number === undefined ? document.createTextNode(piece.text) : make("span", "cite", piece.number));
+        said.append(piece.number === undefined ? make("span", piece.style, piece.text) : make("span", "cite", piece.number));
       box.append(said);
       for (const fact of facts) {
         const button = make("button", "fact");

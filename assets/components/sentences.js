@@ -160,11 +160,11 @@ export default function (component) {
   };
 
   data.sentences.forEach((sentence, place) => {
-    if (sentence.gap) answer.append(document.createTextNode(sentence.gap));
+    answer.append(...sentence.gap.map((run) => make("span", run.style, run.text)));
     const span = make("span", "s " + sentence.kind);
     for (const piece of sentence.pieces) {
       const cited = piece.number !== undefined;
-      const drawn = cited ? make("span", "cite" + (piece.valid ? "" : " invalid"), piece.number) : make("span", "", piece.text);
+      const drawn = cited ? make("span", "cite" + (piece.valid ? "" : " invalid"), piece.number) : make("span", piece.style, piece.text);
       if (cited) drawn.title = piece.title;
       if (cited && piece.valid) {
         drawn.dataset.passage = piece.number;
@@ -194,7 +194,7 @@ export default function (component) {
     boxes.push(box);
     cards.append(box);
   });
-  if (data.tail) answer.append(document.createTextNode(data.tail));
+  answer.append(...data.tail.map((run) => make("span", run.style, run.text)));
   left.append(make("h3", "", data.title), answer, make("p", "hint", HINT));
   right.append(make("h3", "", "Evidence by sentence"), cards);
   root.append(left, right);

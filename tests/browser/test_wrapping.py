@@ -41,12 +41,12 @@ PIECES = [{"text": "The tank holds 40 litres of brine "}, {"number": 1}, {"text"
 PIECES = [{**piece, "valid": True, "title": "Open it"} for piece in (*PIECES, {"text": "."})]
 FACT = {"number": 0, "name": "1.1", "clause": 0, "text": "It holds", "word": "unsure", "sure": "", "kind": "unsure"}
 FACT |= {"attention": False, "own": "", "own_kind": "", "lines": [], "rounds": []}
-SENTENCE = {"number": 1, "gap": "", "pieces": PIECES, "text": "", "rewritten": "", "claim": True, "kind": "bad"}
+SENTENCE = {"number": 1, "gap": [], "pieces": PIECES, "text": "", "rewritten": "", "claim": True, "kind": "bad"}
 SENTENCE |= {"word": "contradicted", "by": "", "facts": [], "used": ""}
 DATA = {
     "evidence": {"answer": PIECES, "answer_title": "Answer", "passages": [], "passages_title": "Passages"},
     "facts": {"key": "k", "attention_title": "", "clauses": [{"number": 0, "pieces": PIECES}], "facts": [FACT]},
-    "sentences": {"title": "Answer", "sentences": [SENTENCE], "tail": "", "verdicts": [], "frozen": True},
+    "sentences": {"title": "Answer", "sentences": [SENTENCE], "tail": [], "verdicts": [], "frozen": True},
 }
 
 

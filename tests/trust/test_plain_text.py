@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from components.figures import drawn
-from components.html import cell, plain
+from components.html import cell, markdown_runs, plain
 from engine.cases.markup import visible
 from engine.studies.values import Axis, Figure, Series
 from tests.trust.attacks import ADDRESSES, CHARACTERS, FORMULAS, HTML, INJECTION, LATEX, MARKDOWN
@@ -33,6 +33,19 @@ def test_every_text_comes_back_as_it_was_but_for_its_white_space(text):
     words = " ".join(visible(text).split())
     escaped = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     assert shown.replace("\u2060", "").strip() == escaped.strip()
+
+
+def test_the_marks_of_an_answer_in_markdown_are_out_of_the_way():
+    runs = [(run["text"], run["style"]) for run in markdown_runs("## Dose\n| a |\n|---|\n- [docs](x)")]
+    assert runs[:2] == [("## ", "hidden"), ("Dose", "strong")]
+    assert runs[3:] == [("|---|", "faint"), ("\n- ", ""), ("[", "faint"), ("docs", ""), ("](x)", "faint")]
+
+
+@given(st.text(alphabet="ab1*_`# |-[]()<>\n\t.$", max_size=60) | st.sampled_from(ATTACKS))
+def test_no_word_of_an_answer_is_hidden(text):
+    runs = markdown_runs(text)
+    assert "".join(run["text"] for run in runs) == visible(text)
+    assert all(set(run["text"]) <= set("*_`# \t") for run in runs if run["style"] == "hidden")
 
 
 def test_mathematics_directives_and_icons_are_signs():
