@@ -321,7 +321,7 @@ class Workbench:
     def audit(self, record: AuditRecord) -> Case:
         """Save an answer from elsewhere as a case, with passages and corpus; raise `RecordError`, `CorpusNotFound`."""
         if record.corpus is not None:
-            Collection.open(record.corpus)
+            self.tools.collection(record.corpus)
         case = imported_case(record.checked())
         if case.passages:
             case = replace(case, answerable=answered_probability(case.question, case.passages, self.embedder))
