@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
 from engine.analyses.attribution import attribution_blocks, attribution_of
-from engine.analyses.case_verdict import SentenceVerdict, case_verdict, in_words, open_items, verdict_line
+from engine.analyses.case_verdict import (
+    OWN_VERDICTS,
+    CaseVerdict,
+    SentenceVerdict,
+    case_verdict,
+    in_words,
+    open_items,
+    verdict_line,
+)
 from engine.analyses.facts import KIND as FACTS, record_of, tracked_runs, undecided
 from engine.analyses.imported import KIND as LABELS
 from engine.analyses.kind import TOKEN_MAP
@@ -40,11 +50,13 @@ from engine.cases.blocks import (
     table,
     when,
 )
+from engine.cases.importers import IMPORTED
 from engine.cases.places import leaves, revision
 from engine.cases.review import SENTENCE, Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
+from engine.core.text import counted
 from engine.core.values import Analysis, Case, Stamp, own_title
 from engine.methods.are.backtrack import change_said
 from engine.methods.are.values import AreRecord
@@ -120,8 +132,6 @@ def _status(review: Review) -> str:
 def _summary(case: Case, review: Review) -> tuple[tuple[str, str], ...]:
     pairs = [
         ("Status", _status(review)),
-        ("Written by", case.stamp.model),
-        ("Answer", "imported" if case.origin == "imported" else "written here"),
         ("Created", when(case.created)),
         ("Corpus", case.corpus or ""),
         ("Title", case.title),
@@ -130,6 +140,13 @@ def _summary(case: Case, review: Review) -> tuple[tuple[str, str], ...]:
         ("Probability that the passages answer", "" if case.answerable is None else f"{case.answerable:.2f}"),
     ]
     return tuple((name, value) for name, value in pairs if value)
+
+
+def _writer(case: Case) -> str:
+    """Who wrote the answer: the model that ran here, or whom the imported record names."""
+    if case.origin != "imported":
+        return case.stamp.model
+    return "not named in the imported record" if case.stamp.model == IMPORTED else f"{case.stamp.model} (imported)"
 
 
 def labels_of(case: Case) -> list[Labelled]:
@@ -166,10 +183,11 @@ def _passages(case: Case, review: Review) -> tuple[Block, ...]:
             said.append(f"labelled {'relevant' if passage.relevant else 'not relevant'} in its data set")
         if number in review.labels:
             said.append(f"labelled {review.labels[number].value} by {review.labels[number].author}")
+        title = own_title(number, passage.label)
         quoted = [(start, end) for _, quote, start, end in case.answer.quotes if quote == number]
         sections.append(
             Section(
-                f"{number}. {passage.label}",
+                f"{number}. {title}" if title else f"Passage {number}",
                 (plain("; ".join(said), "note"), Text(marked_runs(passage.text, quoted), "passage")),
                 id=f"passage-{number}",
                 level=3,
@@ -194,7 +212,7 @@ def _making(case: Case) -> tuple[Block, ...]:
         parts = [Code(s.text, f"Segment {i}: {s.kind} ({s.role})") for i, s in enumerate(case.prompt.segments, start=1)]
         blocks.append(Fold("The exact prompt", tuple(b for p in parts for b in (plain(p.label, "note"), p))))
     if not blocks:
-        blocks.append(plain("The answer was imported, so its origin is unknown."))
+        blocks.append(plain(f"The writer of the answer: {_writer(case)}. How it was written is not stored."))
     return tuple(blocks)
 
 
@@ -308,7 +326,7 @@ def history_table(history: Sequence[Mark]) -> Table:
 
 # The first page: does the answer stand, the final text, every sentence with its evidence, by whom.
 
-TRACKED = "Struck through: taken out. Underlined: put in. Undecided edits are proposals."
+TRACKED = "Struck through: taken out. Underlined: put in. Undecided edits await a reviewer."
 
 
 def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple[Block, ...]:
@@ -317,7 +335,7 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
     blocks: list[Block] = [Text((TextRun(verdict_line(case, verdict), "strong"),), "answer")]
     if doubt := unknown(case):
         blocks.append(Notice(doubt))
-    signed = _signed(case, review, content, head)
+    signed = _signed(case, review, verdict, content, head)
     if verdict is None:
         return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))
     blocks += [signed, *(Notice(line) for line in open_items(case, verdict, review))]
@@ -363,15 +381,60 @@ def _verdict(sentence: SentenceVerdict) -> Cell:
     return Cell(sentence.word, note=decided_by(sentence.rewritten or worst.mark) or checked, kind=kind)
 
 
-def _signed(case: Case, review: Review, content: str, head: str) -> Facts:
+def _signed(case: Case, review: Review, verdict: CaseVerdict | None, content: str, head: str) -> Facts:
     said = f"{review.conclusion.value}: {review.conclusion.reason.rstrip('.')}; " if review.conclusion else ""
+    file = str(case.stamp.settings.get("file", "not stored in this case"))
     facts = (
         ("Conclusion of the review", f"{said}{_status(review)}" if review.reviewer else "not reviewed"),
-        ("Written by", case.stamp.model),
+        ("Written by", _writer(case)),
+        *([("Imported from", file)] if case.origin == "imported" else []),
+        *(_judged(case, verdict) if verdict else []),
         ("Content hash", content),
         ("Head hash of the review", head or "none"),
     )
     return Facts(facts)
+
+
+def _judged(case: Case, verdict: CaseVerdict) -> list[tuple[str, str]]:
+    """Who judged in the last check, how often its verifier is right, and what was not checked."""
+    *_, check = (analysis for analysis in case.analyses if analysis.kind == FACTS.name)
+    stamp, record = check.stamp, FACTS.read(check)
+    facts = {fact.number: fact for sentence in verdict.sentences for fact in sentence.facts}.values()
+    by = Counter(fact.by or ("taken out" if fact.state == "edited" else fact.state) for fact in facts).most_common()
+    verifier = (
+        verdict.verifier,
+        stamp.settings.get("base", ""),
+        f"weights {stamp.revision or 'not stored in this case'}",
+        f"Groundwork {stamp.versions.get('groundwork', 'of a version that is not stored')}",
+        when(stamp.created),
+    )
+    right = "; ".join(f"{word} {share}" for word, share in measured_shares(record).items())
+    supported = f"in {verdict.citations_supported} the passage bears out a fact of the sentence"
+    corpus = " and the corpus" if case.corpus and record.evidence_from != "case" else ""
+    return [
+        ("Facts judged by", ", ".join(f"{name} ({count})" for name, count in by) or "nobody"),
+        ("Verifier", ", ".join(filter(None, verifier))),
+        ("How often the verifier is right", f"{right}; not measured on this case" if right else "not measured"),
+        (
+            "Citations",
+            f"{counted(verdict.citations, 'citation')} checked: {supported}" if verdict.citations else "none",
+        ),
+        ("Not checked", f"{UNCHECKED}{corpus}"),
+    ]
+
+
+UNCHECKED = "whether the answer is complete; whether the sources are true; anything outside the passages"
+_RIGHT = re.compile(
+    r"(?P<verdict>supportive|editing required|irrelevant) by .+?, (?P<share>\d.*?) of its (?P=verdict) v"
+)
+
+
+def measured_shares(record: AreRecord) -> dict[str, str]:
+    """How often each verdict of the verifier is right on its test sets, as the check stored it with its rulings."""
+    checks = (check for fact in record.facts for done in fact.iterations for check in done.checks)
+    notes = (record.measured, *(check.ruling.note for check in checks))
+    found = {in_words(one["verdict"]): one["share"] for note in notes for one in _RIGHT.finditer(note)}
+    return {word: found[word] for word in OWN_VERDICTS.values() if word in found}
 
 
 # The analyses: each drawn by its kind, of an unknown kind or shape what was stored.

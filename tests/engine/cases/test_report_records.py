@@ -12,13 +12,16 @@ from msgspec.structs import replace
 
 from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import after_edit, attribution_report, made, record_of, tracked_changes, tracked_runs
+from engine.cases.blocks import Facts
+from engine.cases.importers import imported_case
 from engine.cases.places import decisions, numbered, places
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import canonical
-from engine.core.values import Case
+from engine.core.values import AuditRecord, Case
 from engine.methods.are.backtrack import proposed
 from engine.methods.are.values import AreRecord, Evidence, Placed, Ruling
-from engine.report.build import html_report, markdown_report
+from engine.report.build import html_report, markdown_report, measured_shares, summary_blocks
+from tests.engine.are.test_are import run
 from tests.engine.cases.records import full_record
 from tests.engine.cases.test_case_verdict import checked
 from tests.engine.cases.test_report import HOSTILE, parsed, reviewed
@@ -154,6 +157,62 @@ def test_the_counts_of_a_check_are_in_the_words_of_the_verdict_line():
     assert said["Before any review"] == "1 borne out, 1 contradicted, 1 not found"
     assert case_verdict(case, review_of(())).headline.endswith(said["Before any review"])
     assert dict(made(replace(record, facts=())).pairs)["Before any review"] == "nothing to check"
+
+
+def summary(case: Case, *marks) -> dict[str, str]:
+    """The facts of the report's first page."""
+    (found,) = (b for b in summary_blocks(case, review_of(marks), "c", "h") if isinstance(b, Facts))
+    return dict(found.pairs)
+
+
+def test_the_first_page_says_who_judged_how_well_and_what_nobody_checked():
+    case = checked()
+    (check,) = case.analyses
+    stamp = replace(check.stamp, versions={"groundwork": "1.2.3"}, created="2026-11-20T10:00:00+00:00")
+    case = replace(case, analyses=(replace(check, stamp=stamp),))
+    said = summary(case)
+    assert said["Facts judged by"] == "word table (3)"
+    own = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="Read it.")
+    assert summary(case, *reviewed(case, own))["Facts judged by"] == "word table (2), Ada (1)"
+    assert said["Verifier"] == ("word table, weights not stored in this case, Groundwork 1.2.3, 2026-11-20 10:00 UTC")
+    assert said["How often the verifier is right"] == "not measured"
+    assert said["Not checked"].endswith("anything outside the passages")
+    stamp = replace(stamp, revision="a1b2", settings={**stamp.settings, "base": "some/base"})
+    known = replace(case, corpus="minutes", analyses=(replace(check, stamp=stamp),))
+    assert summary(known)["Verifier"].startswith("word table, some/base, weights a1b2, Groundwork")
+    assert summary(known)["Not checked"].endswith("anything outside the passages and the corpus")
+    assert not {"Verifier", "Not checked"} & summary(replace(case, analyses=())).keys()
+
+
+def test_the_shares_of_right_verdicts_are_those_that_the_check_stored():
+    record = record_of(checked())
+    measured = "supportive by v, 36% to 82% (by test set, 7 sets) of its supportive verdicts are right"
+    assert measured_shares(replace(record, measured="supportive by v, not measured")) == {}
+    assert measured_shares(replace(record, measured=measured)) == {"borne out": "36% to 82% (by test set, 7 sets)"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("The bridge opened in 1934 [1]. Whales sing [2].", "2 citations checked: in 1 the passage bears out a fact"),
+        ("The bridge opened in 1934.", "none"),
+    ],
+)
+def test_the_first_page_counts_the_citations_that_bear_out_a_fact_of_their_sentence(answer, said):
+    assert summary(checked(answer, run(answer)))["Citations"].startswith(said)
+
+
+def test_the_writer_of_an_imported_answer_is_named_once_and_its_origin_is_told_as_it_is_stored():
+    record = AuditRecord(question="Where?", passages=("Here.",), answer="Here.")
+    for model, said in (("", "not named in the imported record"), ("a model", "a model (imported)")):
+        case = imported_case(replace(record, model=model))
+        text = markdown_report(case).replace("\\", "")
+        assert text.count("Written by: ") == 1 and f"- Written by: {said}\n- Imported from: not stored" in text
+        assert f"writer of the answer: {said}." in text and "unknown" not in text
+        assert "### Passage 1\n" in text
+    file = replace(case, stamp=replace(case.stamp, settings={"file": "answers.jsonl"}))
+    assert summary(file)["Imported from"] == "answers.jsonl"
+    assert "Imported from" not in summary(checked())
 
 
 def test_the_check_after_an_edit_is_told_in_sentences():
