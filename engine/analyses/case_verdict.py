@@ -28,7 +28,7 @@ from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open, revised
 from engine.methods.are.shared_words import missing, rough_stems
-from engine.methods.are.values import AreRecord, Evidence, FactRecord, Placed, Stand
+from engine.methods.are.values import IN_WORDS, AreRecord, Evidence, FactRecord, Placed, Stand
 from engine.methods.used_supports import Quadrant
 
 FactState = Stand | Literal["edited", "no claim"]
@@ -38,11 +38,7 @@ STATES: tuple[FactState, ...] = ("contradicted", "not found", "unsure", "not che
 SETTLED: tuple[FactState, ...] = ("borne out", "edited", "no claim")
 """The states that need nobody's attention."""
 FACT_STATES: tuple[FactState, ...] = ("borne out", "edited", "contradicted", "not found", "unsure", "not checked")
-OWN_VERDICTS: dict[str, Stand] = {
-    "supportive": "borne out",
-    "editing_required": "contradicted",
-    "irrelevant": "not found",
-}
+OWN_VERDICTS = IN_WORDS
 """The state of a sentence after a reviewer's verdict on its fact; other words leave it "unsure"."""
 SAME_THING = 0.6  # share of a fact's words from which a sentence that contradicts it is about the same thing
 

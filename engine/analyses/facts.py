@@ -44,6 +44,7 @@ from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.tools import Task, Tools as Judges
 from engine.methods.are.values import (
+    IN_WORDS,
     MEANING,
     OF_OUTCOME,
     AreRecord,
@@ -53,6 +54,7 @@ from engine.methods.are.values import (
     Iteration,
     Placed,
     Report,
+    note_in_words,
 )
 from engine.models.closed import listed
 from engine.models.embedder import DEFAULT
@@ -86,6 +88,7 @@ MEASURES = (
     ("F1_PP", "f1_pp", "harmonic mean of Attr_p and Pres"),
 )
 """Name, field and meaning of what the attribution report measures."""
+EDITED = "If all edits are accepted"
 
 
 def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
@@ -132,7 +135,9 @@ def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], revie
     # What a verdict is worth is said once where it is the same for several facts.
     counts = Counter(fact.ruling.note for fact in facts.values() if fact.ruling)
     shared = [note for note, count in counts.items() if count > 1]
-    blocks: list[Block] = [plain(f"{note}.", "note") for note in dict.fromkeys((record.measured, *shared)) if note]
+    blocks: list[Block] = [
+        plain(f"{note_in_words(note)}.", "note") for note in dict.fromkeys((record.measured, *shared)) if note
+    ]
     for number, clause in enumerate(record.decomposition.clauses):
         own = {name: fact for name, fact in facts.items() if fact.clause == number}
         rows = (_fact_row(case, name, fact, review.overrides.get(f"fact:{name}"), shared) for name, fact in own.items())
@@ -146,12 +151,12 @@ def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared
     ruling = fact.ruling
     unsure = ", unsure" if ruling is not None and ruling.unsure else ""
     sure = ruling.scores.get(ruling.verdict) if ruling else None
-    own = ruling.note if ruling and ruling.note not in shared else ""
+    own = note_in_words(ruling.note) if ruling and ruling.note not in shared else ""
     note = "; ".join(filter(None, (MEANING[fact.outcome], own)))
     return (
         name,
         Cell(fact.fact.text, note="split by rules, because a reply was unparsable" if fact.fact.fallback else ""),
-        Cell((ruling.verdict if ruling else fact.outcome).replace("_", " ") + unsure, note=note),
+        Cell(IN_WORDS.get(ruling.verdict, ruling.verdict) + unsure if ruling else fact.stand, note=note),
         "" if sure is None else f"{sure:.2f}",
         _source(case, fact.evidence) if fact.evidence else "none",
         Cell(mark.value, note=decided_by(mark)) if mark else "none",
@@ -192,9 +197,10 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[str, ...]:
     for place, check in enumerate(done.checks):
         seen = done.considered[check.evidence]
         decides = ", decides" if place == done.decided else ""
-        scores = ", ".join(f"{one.replace('_', ' ')} {value:.2f}" for one, value in check.ruling.scores.items())
+        scores = ", ".join(f"{IN_WORDS.get(one, one)} {value:.2f}" for one, value in check.ruling.scores.items())
         sure = f" ({scores})" if scores else ""
-        said.append(f"{source_of(seen)}: {check.ruling.verdict.replace('_', ' ')}{sure}{decides}")
+        verdict = IN_WORDS.get(check.ruling.verdict, check.ruling.verdict)
+        said.append(f"{source_of(seen)}: {verdict}{sure}{decides}")
     edit = f"{done.edit.before} becomes {done.edit.after}" if done.edit else ""
     searched = " | ".join(
         f"{query}: {', '.join(map(source_of, done.found_with(place))) or 'nothing'}"
@@ -215,7 +221,7 @@ def exchange_blocks(exchange: Exchange) -> list[Block]:
 
 
 def attribution_report(case: Case, record: AreRecord, report: Report) -> list[Block]:
-    """The five measures before and after editing, and the evidence of each clause."""
+    """The five measures, as given and if the edits are accepted, and the evidence of each clause."""
     before, after = report.before, report.after
     measures = (
         (name, f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}", what) for name, key, what in MEASURES
@@ -230,11 +236,11 @@ def attribution_report(case: Case, record: AreRecord, report: Report) -> list[Bl
         )
         for clause in report.clauses
     )
-    said = "After: as the check proposed it, before any review"
-    caption = f"{counted(after.clauses, 'clause')}. {said}. Entailment: {record.measured}."
-    columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best evidence")
+    said = "A reviewer decides on each edit; suggestions are not counted"
+    caption = f"{counted(after.clauses, 'clause')}. {said}. Entailment: {note_in_words(record.measured)}."
+    columns = ("Clause", EDITED, "Its evidence", "Entailed by it", "By the best evidence")
     blocks: list[Block] = [
-        table(caption, ("Measure", "Before editing", "After editing", "What it means"), measures, numeric={1, 2}),
+        table(caption, ("Measure", "Before editing", EDITED, "What it means"), measures, numeric={1, 2}),
         table("Evidence of each clause", columns, clauses, numeric={3, 4}),
     ]
     if record.revised != record.answer:

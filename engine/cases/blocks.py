@@ -11,7 +11,7 @@ from engine.answer.citations import annotate, style_of
 from engine.cases.review import Mark
 from engine.cases.words import Change, word_diff
 from engine.core.text import ANY_CITATION, marker_numbers
-from engine.core.values import Answer, Case, Passage
+from engine.core.values import Answer, Case, Passage, own_title
 
 T = TypeVar("T")
 RunKind = Literal["text", "strong", "cite", "invalid", "mark", "label", "old", "new"]
@@ -176,12 +176,11 @@ def of_passages(*numbers: int) -> tuple[str, ...]:
 
 
 def name_of(case: Case, number: int) -> str:
-    """A passage as a table names it: number and title."""
+    """A passage as a table names it: its number, and its title if it has one."""
     if not 1 <= number <= len(case.passages):
         return str(number)
-    passage = case.passages[number - 1]
-    title = passage.label
-    return f"{number} {title if len(title) <= 60 else title[:57] + '...'}"
+    title = own_title(number, case.passages[number - 1].label)
+    return f"{number} {title if len(title) <= 60 else title[:57] + '...'}".strip()
 
 
 def exchanged(said: str, prompt: str, reply: str, of: str) -> list[Block]:

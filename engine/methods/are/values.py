@@ -72,6 +72,9 @@ class Decomposition(Value, frozen=True):
 
 
 VerdictName = Literal["supportive", "editing_required", "irrelevant", "unparsed"]
+Stand = Literal["borne out", "contradicted", "not found", "unsure", "not checked"]
+IN_WORDS: dict[str, Stand] = {"supportive": "borne out", "editing_required": "contradicted", "irrelevant": "not found"}
+"""The verdicts of the paper in the words of the pages."""
 EvidenceFrom = Literal["case", "corpus", "both"]
 
 
@@ -142,6 +145,16 @@ class Ruling(Value, frozen=True):
         return self.note.partition(UNSURE_AS)[2] if self.lowered else ""
 
 
+def note_in_words(note: str) -> str:
+    """The note of a ruling with its verdicts in the words of the pages.
+
+    >>> note_in_words("editing required by V, 36% of its editing required verdicts are right")
+    'contradicted by V, 36% of its contradicted verdicts are right'
+    """
+    return _VERDICT.sub(lambda found: IN_WORDS[found[0].replace(" ", "_")], note)
+
+
+_VERDICT = re.compile(r"\b(supportive|editing required|irrelevant)(?= by |, because | verdicts are | scores higher)")
 UNSURE_AS = "; unsure, "  # in the note of a ruling, before the reason
 _BECAUSE = re.compile(r"supportive, because (?P<why>.+?); else ", re.DOTALL)
 
@@ -212,14 +225,13 @@ class Iteration(Value, frozen=True):
 Outcome = Literal["supported", "edited", "contradicted", "unsettled", "unparsed", "no evidence", "not checked"]
 MEANING: dict[str, str] = {
     "supported": "agrees with a passage",
-    "edited": "agrees with its passage after the edit",
+    "edited": "agrees with its passage if the edit is accepted",
     "contradicted": "disagrees with a passage; no edit was good enough",
     "unsettled": "no evidence found that settles it",
     "unparsed": "the verifier's reply was unreadable",
     "no evidence": "nothing was found",
     "not checked": "the run stopped before checking it",
 }
-Stand = Literal["borne out", "contradicted", "not found", "unsure", "not checked"]
 OF_OUTCOME: dict[Outcome, Stand] = {
     "supported": "borne out",
     "edited": "contradicted",

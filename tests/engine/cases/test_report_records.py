@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import after_edit, attribution_report, made, record_of, tracked_changes, tracked_runs
-from engine.cases.blocks import Facts
+from engine.cases.blocks import Facts, name_of
 from engine.cases.importers import imported_case
 from engine.cases.places import decisions, numbered, places
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import canonical
-from engine.core.values import AuditRecord, Case
+from engine.core.values import AuditRecord, Case, GivenPassage
 from engine.methods.are.backtrack import proposed
-from engine.methods.are.values import AreRecord, Evidence, Placed, Ruling
+from engine.methods.are.values import AreRecord, Evidence, Placed, Ruling, note_in_words
 from engine.report.build import html_report, markdown_report, measured_shares, summary_blocks
 from tests.engine.are.test_are import run
 from tests.engine.cases.records import full_record
@@ -230,6 +230,31 @@ def test_the_check_after_an_edit_is_told_in_sentences():
         "probability of 0.28. It is unsure: read the passage."
     )
     assert after_edit(replace(edit, ruling=replace(sure, scores={}))) == said
+
+
+def test_the_report_has_one_word_for_a_verdict_and_names_the_papers_once(case):
+    text = markdown_report(case)
+    before, _, methods = text.partition("## Methods")
+    assert "editing required" not in before and "irrelevant" not in before
+    assert methods.count("supportive, editing required and irrelevant") == methods.count("editing required") == 1
+    assert note_in_words("supportive, because it says so; else editing required by v, not measured; unsure") == (
+        "borne out, because it says so; else contradicted by v, not measured; unsure"
+    )
+    assert note_in_words('unsure, the passage says nothing like "irrelevant"').endswith('"irrelevant"')
+
+
+def test_a_passage_without_a_title_is_named_by_its_number_alone():
+    case = imported_case(
+        AuditRecord(question="Q?", passages=("One.", GivenPassage(text="Two.", title="Minutes")), answer="A.")
+    )
+    assert [name_of(case, number) for number in (1, 2, 3)] == ["1", "2 Minutes", "3"]
+
+
+def test_the_measures_after_editing_say_that_a_reviewer_decides(case):
+    record = AreRecord.from_dict(result_of(case, "facts"))
+    measures, clauses, *_ = attribution_report(case, record, record.report)
+    assert measures.columns[1:3] == ("Before editing", "If all edits are accepted") and "A reviewer" in measures.caption
+    assert clauses.columns[1] == "If all edits are accepted"
 
 
 def test_the_text_with_all_edits_of_the_check_is_called_its_proposal(case):
