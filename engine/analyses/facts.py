@@ -58,6 +58,7 @@ from engine.methods.are.values import (
 )
 from engine.models.closed import listed
 from engine.models.embedder import DEFAULT
+from engine.models.verifier import origin_of
 from engine.prompts import templates_hash
 
 LANGUAGE_MODEL = "lm:"  # before the name of a language model in the verifier's place
@@ -66,13 +67,16 @@ TEMPLATES = ("clauses", "facts", "verdict", "expand", "edit")
 
 def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
     """The record as an analysis of the case, stamped with what made it."""
+    base, weights = origin_of(record.verifier)
     used = {
         "verification": settings.verification.to_dict(),
+        **({"base": base} if base else {}),
         "decomposer": record.decomposer,
         "editor": record.editor,
         "mode": settings.retrieval.mode,
     }
-    return analysis_by(case, FACTS, record.verifier, record, used, templates_hash(*TEMPLATES))
+    analysis = analysis_by(case, FACTS, record.verifier, record, used, templates_hash(*TEMPLATES))
+    return replace(analysis, stamp=replace(analysis.stamp, revision=weights))
 
 
 def record_of(case: Case) -> AreRecord | None:

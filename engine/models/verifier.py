@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from engine.core.errors import CannotDo, ModelError, ModelNotFound, raised_as
-from engine.core.files import ASSETS, EMBEDDED
+from engine.core.files import ASSETS, EMBEDDED, sha256_of
 from engine.core.metrics import Entails
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
@@ -300,10 +300,24 @@ def load_entailment(name: str = EMBEDDED) -> Entailment:
 
 
 @cache
+def origin_of(name: str) -> tuple[str, str]:
+    """The published base of a shipped verifier and the SHA-256 of its trained adapter; empty for any other."""
+    if name not in VERIFIERS:
+        return "", ""
+    folder = _folder(name)
+    config = msgspec.json.decode((folder / "adapter_config.json").read_bytes())
+    return config["base_model_name_or_path"], sha256_of(folder / "adapter_model.safetensors")
+
+
+def _folder(name: str) -> Path:
+    return FOLDER if name == EMBEDDED else FOLDER.with_name(f"verifier_{name}")
+
+
+@cache
 def _loaded(name: str) -> Entailment:
     """A verifier's model, loaded once a process."""
     if name in (EMBEDDED, MEDIUM):
-        return load_embedded(FOLDER if name == EMBEDDED else FOLDER.with_name("verifier_medium"), name)
+        return load_embedded(_folder(name), name)
     if name == LARGE:
         from engine.models.verifier_large import load_large
 

@@ -515,7 +515,7 @@ UNTESTED = ("", "reader", "imported", "auto")
 
 def self_test_blocks(case: Case) -> tuple[Block, ...]:
     """A table a model, from the record kept on this machine; a sentence where no test of that model is kept."""
-    stamps = (case.stamp, *(analysis.stamp for analysis in case.analyses))
+    stamps = (case.stamp, *(analysis.stamp for analysis in case.analyses if analysis.kind != FACTS.name))
     models = dict.fromkeys((s.model, s.revision, s.dtype) for s in stamps if s.revision and s.model not in UNTESTED)
     return tuple(Section(name, _self_test(name, revision, dtype), level=3) for name, revision, dtype in models)
 

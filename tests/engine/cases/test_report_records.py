@@ -20,6 +20,7 @@ from engine.core.canonical import canonical
 from engine.core.values import AuditRecord, Case, GivenPassage
 from engine.methods.are.backtrack import proposed
 from engine.methods.are.values import AreRecord, Evidence, Placed, Ruling, note_in_words
+from engine.models.verifier import origin_of
 from engine.report.build import html_report, markdown_report, measured_shares, summary_blocks
 from tests.engine.are.test_are import run
 from tests.engine.cases.records import full_record
@@ -182,6 +183,14 @@ def test_the_first_page_says_who_judged_how_well_and_what_nobody_checked():
     assert summary(known)["Verifier"].startswith("word table, some/base, weights a1b2, Groundwork")
     assert summary(known)["Not checked"].endswith("anything outside the passages and the corpus")
     assert not {"Verifier", "Not checked"} & summary(replace(case, analyses=())).keys()
+
+
+def test_a_check_by_a_shipped_verifier_stores_its_base_and_weights():
+    (check,) = checked(record=replace(run(), verifier="embedded")).analyses
+    assert (check.stamp.settings["base"], check.stamp.revision) == origin_of("embedded")
+    case = replace(checked(), analyses=(check,))
+    assert f"embedded, sentence-transformers/all-MiniLM-L6-v2, weights {check.stamp.revision}" in html_report(case)
+    assert "Self-tests of the models" not in html_report(case)
 
 
 def test_the_shares_of_right_verdicts_are_those_that_the_check_stored():

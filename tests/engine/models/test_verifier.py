@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import replace
 from functools import cache
@@ -15,7 +16,7 @@ from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, NAME, SMALLER
 from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES, Thresholds
-from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier, load_embedded, load_entailment
+from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier, load_embedded, load_entailment, origin_of
 from engine.models.verifier_network import base_network, collate, encode
 
 torch.set_num_threads(1)
@@ -182,3 +183,14 @@ def test_verdicts_are_frozen():
     assert replace(judged, windows=2).windows == 2
     with pytest.raises(AttributeError):
         judged.verdict = "irrelevant"
+
+
+def test_a_shipped_verifier_is_named_by_its_published_base_and_the_hash_of_its_adapter():
+    base, weights = origin_of("embedded")
+    assert base == "sentence-transformers/all-MiniLM-L6-v2"
+    assert weights == hashlib.sha256((FOLDER / "adapter_model.safetensors").read_bytes()).hexdigest()
+    assert [origin_of(name)[0] for name in ("medium", "large")] == [
+        "sentence-transformers/all-mpnet-base-v2",
+        "Qwen/Qwen2.5-Coder-1.5B-Instruct",
+    ]
+    assert origin_of("an/nli-model") == origin_of("calibrated:leases") == ("", "")
