@@ -124,7 +124,7 @@ def _upload() -> list[str]:
             return []
     made = []
     refused = defaultdict[str, list[str]](list)
-    for identity, found in read_cases(upload.getvalue(), layout, sources.getvalue() if sources else None):
+    for identity, found in read_cases(upload.getvalue(), layout, sources.getvalue() if sources else None, upload.name):
         try:
             if isinstance(found, GroundworkError):
                 raise found

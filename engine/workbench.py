@@ -27,7 +27,7 @@ from engine.answer.context import Context, Steps, check_question, finding
 from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import Write, Written, prompting, quoting, refusing
-from engine.cases.importers import imported_case
+from engine.cases.importers import from_file, imported_case
 from engine.cases.store import CaseStore, new_case_id
 from engine.core.errors import (
     AttributionError,
@@ -318,11 +318,12 @@ class Workbench:
 
     # Answers from elsewhere
 
-    def audit(self, record: AuditRecord) -> Case:
-        """Save an answer from elsewhere as a case, with passages and corpus; raise `RecordError`, `CorpusNotFound`."""
+    def audit(self, record: AuditRecord, file: str = "") -> Case:
+        """Save an answer from elsewhere, from a file if named, as a case; raise `RecordError`, `CorpusNotFound`."""
         if record.corpus is not None:
             self.tools.collection(record.corpus)
         case = imported_case(record.checked())
+        case = from_file(case, file) if file else case
         if case.passages:
             case = replace(case, answerable=answered_probability(case.question, case.passages, self.embedder))
         self.cases.save(case)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -260,8 +261,10 @@ def detect(record: Json) -> Layout:
     raise RecordError(f"The fields match no known layout: {names}. Name them question, passages and answer.")
 
 
-def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None = None) -> Iterator[Row]:
-    """(record's id, case with its history or error) of every record of a file.
+def read_cases(
+    data: bytes, layout: Layout | None = None, sources: bytes | None = None, file: str = ""
+) -> Iterator[Row]:
+    """(record's id, case with its history or error) of every record of a file, whose name answers are stored with.
 
     `sources` is RAGTruth's source_info.jsonl. Without `layout` each record is looked at.
     """
@@ -274,8 +277,9 @@ def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None 
             if isinstance(record, GroundworkError):
                 raise record
             identity = str(record.get("sample_id", record["id"]))
-            _, read = _READ[layout or detect(record)]
-            yield identity, read(record, known, model)
+            found = layout or detect(record)
+            case, history = _READ[found][1](record, known, model)
+            yield identity, (from_file(case, file) if file and found != "case" else case, history)
         except GroundworkError as error:
             yield str(number), error
 
@@ -288,6 +292,12 @@ def read_records(data: bytes) -> Iterator[tuple[str, AuditRecord | GroundworkErr
             yield identity, record if isinstance(record, GroundworkError) else audit_record(record)
         except GroundworkError as error:
             yield identity, error
+
+
+def from_file(case: Case, name: str) -> Case:
+    """The case with the name of the file that its answer was imported from; without folders."""
+    settings = {**case.stamp.settings, "file": PurePath(name).name}
+    return msgspec.structs.replace(case, stamp=msgspec.structs.replace(case.stamp, settings=settings))
 
 
 def _whole(data: bytes) -> Any:

@@ -75,7 +75,7 @@ def audit(file: BinaryIO, as_json: bool, model: str, verifier: str) -> None:
         bench.tools.verifier(verifier)  # a model that is none is told now
 
     def work(identity: str, record: AuditRecord) -> list[shared.Record]:
-        case = bench.audit(record)
+        case = bench.audit(record, getattr(file, "name", ""))
         line: shared.Record = {"id": identity, "case": case.id}
         if as_json:
             line["answerable"] = case.answerable

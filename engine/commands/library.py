@@ -129,7 +129,7 @@ def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, rep
         counts = {"passages": len(case.passages), "entries": len(history)}
         return [{"id": identity, "case": case.id, "question": case.question, **counts}]
 
-    each(read_cases(file.read(), layout, sources.read() if sources else None), put)
+    each(read_cases(file.read(), layout, sources.read() if sources else None, getattr(file, "name", "")), put)
 
 
 @click.command()

@@ -104,6 +104,16 @@ def test_ragtruth_joins_its_two_files_and_keeps_hallucination_spans_at_their_off
     assert case.analyses[0].stored()["spans"][0]["note"] == "Not in the passages.; implicit true"
 
 
+def test_an_answer_is_stored_with_the_name_of_its_file_and_a_case_file_as_it_is():
+    data = lines({"question": "Q?", "passages": ["One."], "answer": "A."})
+    ((_, (case, history)),) = read_cases(data, file="/some/folder/answers.jsonl")
+    assert case.stamp.settings == {"file": "answers.jsonl"}
+    ((_, (again, _)),) = read_cases(write_case_file(case, history), file="case.json")
+    assert again == case
+    ((_, (bare, _)),) = read_cases(data)
+    assert bare.stamp.settings == {}
+
+
 def test_ragtruth_summary_and_structured_data():
     text = {**SOURCE, "task_type": "Summary", "source_info": "A long text."}
     assert [p.text for p in one(lines(RESPONSE), sources=lines(text)).passages] == ["A long text."]

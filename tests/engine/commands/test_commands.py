@@ -140,6 +140,12 @@ def test_audit_names_what_a_record_lacks_and_makes_no_case_of_it(wrong, said):
     assert run("cases").stdout == ""
 
 
+def test_audit_stores_the_name_of_the_file(tmp_path):
+    (tmp_path / "answers.jsonl").write_text('{"question": "Why?", "passages": ["Because."], "answer": "Because."}')
+    (made,) = lines(run("audit", str(tmp_path / "answers.jsonl")))
+    assert Workbench().cases.load(made["case"]).stamp.settings["file"] == "answers.jsonl"
+
+
 def test_audit_reads_the_table_that_another_system_exports():
     result = run("audit", "-", stdin="user_input,response,retrieved_contexts\nWhy?,Because.,['Because.']\n")
     (line,) = lines(result)
