@@ -193,7 +193,8 @@ def _abbreviated(before: str, following: str) -> bool:
         return True
     if key in _OPEN_BEFORE_NUMBER:
         seconds = key == "s" and previous[-1:].isdigit()
-        return bool(_NUMBER_LABEL.match(following)) and not starter and not seconds
+        label = bool(_NUMBER_LABEL.match(following)) and not starter and not seconds
+        return label or _initial(token, previous, starter)
     if key in _UNSURE:
         return not starter
     if re.fullmatch(r"\d{1,3}", token):

@@ -25,6 +25,7 @@ ONE_SPACE = [
     ["Stop!", "Why?", "Because of sec. 4 and pp. 5-7."],
     ["It cost $3.50 vs. $4.", "Mr. A. B. Cole paid."],
     ["He sold 48 shares to Kestrin Ltd.", "Ms Brandvik sold 16."],
+    ["Ask S. Whitehall, P. Brandt or M.P. Cole.", "It took 30 s.", "See p. 5."],
     ["It was published in Vol. IV on Jan. 5.", "Nobody read it."],
     ["Smith v. Jones turned on v. 2.0 of the licence, cl. 4.", "The supply gave 230 V.", "It burned."],
 ]
