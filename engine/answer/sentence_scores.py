@@ -23,8 +23,8 @@ WEIGHTS = {
     "words": 0.5,  # share of the question's content words, rare ones weighing more, that it has with its headings
     "context": 0.6,  # the same with the sentence before and the title
     "passage": 1.0,  # the passage's own closeness less that of the closest passage, 0 or below
-    # a date for "when", a number for "how many", a name that the question lacks for "who" and "where", for "what is" a
-    # sentence that begins with the same and says what it is
+    # a date for "when", a number for "how many", a version for "which version", a name that the question lacks for
+    # "who" and "where", for "what is" a sentence that begins with the same and says what it is
     "cue": 0.4,
     "heading": -0.3,  # 1 for a question or a line without an end mark that heads what follows
     "length": 0.2,  # natural logarithm of 1 + content words: short sentences match by chance
@@ -33,9 +33,9 @@ WORDS_IN_CLOSENESS = 0.5
 WORDS_IN_PASSAGE = 0.25
 
 _DATE = re.compile(
-    r"\b(?:1\d{3}|20\d\d|january|february|march|april|may|june|july|august|september|october|november|december|"
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|centur(?:y|ies)|decades?|\d{1,2}(?:st|nd|rd|th)|bce?|ad|\d+s|years?|"
-    r"today)\b",
+    r"\b(?:1\d{3}|20\d\d|january|february|(?-i:March)|april|(?-i:May)|june|july|august|september|october|november|"
+    r"december|(?:mon|tues|wednes|thurs|fri|satur|sun)day|centur(?:y|ies)|decades?|\d{1,2}(?:st|nd|rd|th)|bce?|ad|"
+    r"\d+s|years?|today)\b",
     re.I,
 )
 _NUMBER = re.compile(
@@ -43,6 +43,7 @@ _NUMBER = re.compile(
     r"half|third|quarter|per ?cent|once|twice|none)\b",
     re.I,
 )
+_VERSION = re.compile(r"\d\.\d|\bv(?:ersion)? ?\d", re.I)
 _NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w'’-]+")
 _ASKS_DATE = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century|decade|time)\b", re.I)
 _ASKS_NUMBER = re.compile(
@@ -50,6 +51,7 @@ _ASKS_NUMBER = re.compile(
     r"\bwhat (?:percentage|per ?cent|number|amount|size|population|share|mass|volume|temperature)\b",
     re.I,
 )
+_ASKS_VERSION = re.compile(r"\b(?:what|which) (?:version|release)\b", re.I)
 _ASKS_NAME = re.compile(
     r"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:person|city|country|state|place|town|county|region|river)\b",
     re.I,
@@ -63,6 +65,7 @@ _SAYS_WHAT = (
     r"(?:\W*|.{{1,40}}, )(?:the |an? )?{0}(?:e?s)?(?: \([^)]*\)|,[^,]{{1,80}},)? "
     r"(?:is|are|was|were|means?|refers? to)\b"
 )
+_LABEL = re.compile(r"^\d+(?:\.\d+)?[.)]?\s+(?=[^\W\d])")  # the number of a heading
 _LONGEST_HEADING = 10  # content words
 
 
@@ -112,7 +115,7 @@ def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedd
             "words": words,
             "context": covered(weights, context),
             "passage": close[s.number],
-            "cue": answer_cue(question, s.text),
+            "cue": answer_cue(question, _LABEL.sub("", s.text, 1) if s.heading else s.text),
             "heading": float(s.heading),
             "length": math.log1p(len(s.stems)),
         }
@@ -145,6 +148,8 @@ def answer_cue(question: str, sentence: str) -> float:
             return 1.0
     if _ASKS_DATE.search(question):
         return float(bool(_DATE.search(sentence)))
+    if _ASKS_VERSION.search(question):
+        return float(bool(_VERSION.search(sentence)))
     if _ASKS_NUMBER.search(question):
         return float(bool(_NUMBER.search(sentence)))
     if _ASKS_NAME.search(question):
