@@ -2,7 +2,7 @@
 
 "He" and "she" refer to the last person that was a subject, "it" to the last other subject, "they" to the last plural or
 list. Without such a subject, or without the parser, the pronoun stays, as does "it" behind the subject of its own
-sentence. Left out: pronouns inside a fact.
+sentence. "This" points at a sentence or list as often as at a subject, and stays. Left out: pronouns inside a fact.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Known:
         elif subject.ent_type_ == "PERSON" or any(_is_person(child) for child in subject.head.children):
             kinds = ("he", "she")
         else:
-            kinds = ("he", "she", "it", "this") if subject.pos_ == "PROPN" and len(words) == 1 else ("it", "this")
+            kinds = ("he", "she", "it") if subject.pos_ == "PROPN" and len(words) == 1 else ("it",)
         return Known({**self.subjects, **dict.fromkeys(kinds, words.text)})
 
     @property
     def people(self) -> Known:
         """Without things: "it" behind the subject of its own sentence is another noun too often."""
-        return Known({kind: name for kind, name in self.subjects.items() if kind not in ("it", "this")})
+        return Known({kind: name for kind, name in self.subjects.items() if kind != "it"})
 
 
 def _is_person(word: Token) -> bool:

@@ -24,6 +24,8 @@ _OPENING = re.compile(
 _TO_READER = (
     r"let me know|i hope\b|hope this|feel free|is there anything|would you like|do you (?:want|need|have)"
     r"|if you (?:want|need|have|would like)(?: to know| any| more| further| help| me)\b|can i help|how can i|thank"
+    r"|(?:please note(?: that)? )?(?:i am|i['’]m) an ai(?: language)?(?: model| assistant)?\W*$"
+    r"|(?:please note(?: that)? )?(?:(?:i am|i['’]m) an ai and )?this is not (?:\w+ ){0,2}advice\W*$"
 )
 _TALK = re.compile(
     rf"(?:{_TO_READER}|please\b|note(?: that\b|:)|these (?:facts|clauses|phrases|lines|(?:\w+ )?questions)\b)",
@@ -85,7 +87,7 @@ def opens_reply(line: str) -> bool:
 
 
 def is_to_reader(sentence: str) -> bool:
-    """Does the sentence offer or wish the reader something: "Let me know if you need more"?"""
+    """Does it offer or wish the reader something ("Let me know"), or say what the assistant is ("I am an AI")?"""
     return re.match(_TO_READER, sentence.lstrip(" *_"), re.IGNORECASE) is not None
 
 

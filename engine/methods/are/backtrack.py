@@ -146,13 +146,15 @@ def hold_clauses(
 ) -> list[Placed]:
     """Check each edited clause against its own evidence E_i; edits that make their clause fail become suggestions.
 
-    All changes of one fact are judged together. The clause fails where the verifier calls it contradicted and did not
-    before, with a probability that the edit raised.
+    All changes of one fact are judged together; a table's row is left out, since no verifier reads it as a sentence.
+    The clause fails where the verifier calls it contradicted and did not before, with a probability that the edit
+    raised.
     """
     by_fact: dict[int, list[Placed]] = {}
     for edit in edits:
         if edit.status == "placed":
             by_fact.setdefault(edit.fact, []).append(edit)
+    by_fact = {fact: mine for fact, mine in by_fact.items() if "|" not in found.clauses[mine[0].clause].text}
     pairs = []
     for mine in by_fact.values():
         clause = found.clauses[mine[0].clause]

@@ -20,7 +20,7 @@ from engine.core.progress import Watch
 from engine.core.text import ANY_CITATION
 from engine.english.pronouns import Known, resolve
 from engine.english.statements import clause_starts, is_governed, split_with_pieces, unsplit
-from engine.methods.are.outline import OutlinedSentence, cells, outline
+from engine.methods.are.outline import OutlinedSentence, cells, is_label, outline
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
 from engine.methods.are.verdict import asked
 from engine.models.protocols import Writer
@@ -56,7 +56,7 @@ def clause_spans(text: str) -> tuple[Span, ...]:
 def _trimmed(text: str, start: int, end: int) -> Span:
     """The span less white space, and less the joining marks and conjunction at its end."""
     piece = text[start:end]
-    kept = re.sub(r"(?:\s|;|,\s*(?:and|but|while|whereas)(?=\s*$))+$", "", piece)
+    kept = re.sub(r"(?:\s|;|[,;]\s*(?:and|or|but|while|whereas)(?=\s*$))+$", "", piece)
     lead = len(piece) - len(piece.lstrip())
     return start + lead, start + max(len(kept), lead)
 
@@ -141,8 +141,7 @@ def facts_by_rules(text: str, clauses: Sequence[Clause]) -> list[Clause]:
     """
     earlier, lead, done, sentences = Known(), "", [], outline(text)
     for clause in clauses:
-        alone = OutlinedSentence(clause.start, clause.end)
-        sentence = next((one for one in sentences if one.start <= clause.start < one.end), alone)
+        sentence = _sentence_of(clause, sentences)
         if facts := _facts_of_row(clause, sentence.columns):
             done.append(replace(clause, facts=tuple(facts)))
             continue
@@ -161,10 +160,16 @@ def facts_by_rules(text: str, clauses: Sequence[Clause]) -> list[Clause]:
             facts.append(Fact(text=resolved, made_by=RULES, pieces=tuple(pieces)))
         facts = facts or [_fact(plain(clause.text), clause, RULES)]
         earlier = earlier.after(facts[0].text)
-        if label is not None:
+        if label is not None and is_label(label[1]):
             facts = [_led(fact, label[1], clause.start + label.start(1)) for fact in facts]
         done.append(replace(clause, facts=tuple(_led(fact, "" if sentence.whole else lead) for fact in facts)))
     return done
+
+
+def _sentence_of(clause: Clause, sentences: Sequence[OutlinedSentence]) -> OutlinedSentence:
+    """The sentence that the clause belongs to, with what the answer's layout says of it."""
+    alone = OutlinedSentence(clause.start, clause.end)
+    return next((one for one in sentences if one.start < clause.end and clause.start < one.end), alone)
 
 
 def _led(fact: Fact, lead: str, at: int | None = None) -> Fact:
@@ -177,15 +182,15 @@ def _led(fact: Fact, lead: str, at: int | None = None) -> Fact:
 
 
 def _facts_of_row(clause: Clause, columns: Sequence[str]) -> list[Fact]:
-    """A fact for each cell of a table's row behind the first, with the first one and the head of its column."""
+    """A fact for each cell of a table's row behind the first, with the head of its column and the first one."""
     (start, name), *others = cells(blanked(clause.text)) or [(0, "")]
     if len(columns) != len(others) + 1:
         return []
     facts = []
     for column, (at, cell) in zip(columns[1:], others, strict=True):
         piece = Piece(fact=0, answer=clause.start + at, length=len(cell))
-        named = _led(Fact(text=cell, made_by=RULES, pieces=(piece,)), column)
-        facts += [_led(named, name, clause.start + start)] if any(map(str.isalnum, cell)) else []
+        named = _led(Fact(text=cell, made_by=RULES, pieces=(piece,)), name, clause.start + start)
+        facts += [_led(named, column if is_label(column) else "")] if any(map(str.isalnum, cell)) else []
     return facts
 
 
@@ -219,7 +224,8 @@ def _spans(
     watch.step("clauses")
     spans, exchange = asked("clauses", prompt, writer, LONGEST, lambda reply: parse_clauses(reply, text), watch)
     exchanges.append(exchange)
-    return spans or clause_spans(text)
+    claims = clause_spans(text)
+    return tuple(s for s in spans if any(a < s[1] and s[0] < b for a, b in claims)) if spans else claims
 
 
 def parse_clauses(reply: str, text: str) -> tuple[Span, ...] | None:
@@ -289,10 +295,14 @@ def _governed(facts: Sequence[str], clause: Clause, made_by: str) -> tuple[Fact,
 def _facts_by_model(
     text: str, clauses: Sequence[Clause], writer: Writer, demonstrations: int, exchanges: list[Exchange], watch: Watch
 ) -> list[Clause]:
-    by_rules = facts_by_rules(text, clauses)
+    by_rules, sentences = facts_by_rules(text, clauses), outline(text)
     done = []
     for number, clause in enumerate(clauses):
         watch.step("facts", number, len(clauses))
+        sentence = _sentence_of(clause, sentences)
+        if sentence.columns or (sentence.lead and not sentence.whole):  # what it is about is told by the layout
+            done.append(by_rules[number])
+            continue
         prompt = ask("facts", demonstrations, text=blanked(text), clause=plain(clause.text))
         facts, exchange = asked("facts", prompt, writer, LONGEST, partial(parse_facts, clause=clause.text), watch)
         exchanges.append(exchange)

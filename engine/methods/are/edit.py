@@ -35,6 +35,7 @@ _AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
 _JOINED = {"can't": "can", "cannot": "can", "won't": "will", "shan't": "shall"}  # more than "n't" has to go
 _DENYING = re.compile(r"\b(?:can['’]t|cannot|won['’]t|shan['’]t)\b", re.IGNORECASE)
+_WITHOUT = re.compile(r"\b(?:no|nor|neither|none|without|exempt(?:s|ed)?)\b", re.IGNORECASE)
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
 
 # Where a claim and its evidence differ, as replacements of the same kind: the candidates of a smallest edit. Numbers
@@ -169,9 +170,11 @@ def _opposites(claim: str, evidence: str) -> Iterator[Replacement]:
 
 
 def _negation(claim: str, evidence: str) -> Iterator[Replacement]:
-    """A negation taken out, or put behind the first auxiliary verb."""
+    """A negation taken out, unless the evidence denies in another way, or put behind the first auxiliary verb."""
     denied = any(pattern.search(evidence) for pattern in (_NOT, _DENYING))
     if found := _DENYING.search(claim) or _NOT.search(claim):
+        if _WITHOUT.search(evidence):
+            return
         plain = _JOINED.get(found.group().lower().replace("’", "'"), "")
         new = plain.capitalize() if found.group()[0].isupper() else plain
         yield Replacement(found.start(), found.end(), new, "negation", 0.3 if denied else 0.7)

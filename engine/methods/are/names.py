@@ -30,12 +30,12 @@ _FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
 def names(text: str) -> list[tuple[int, int, str]]:
     """Runs of capitalised words with their spans; stop words, negations, numbers, months and weekdays left out.
 
-    >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came to Berg & Son; A & Bo")]
+    >>> [name for _, _, name in names("The Gate met Ada Berg in May and June; No Viktor came to Berg & Son; A & Bo")]
     ['Gate', 'Ada Berg', 'Viktor', 'Berg & Son', 'Bo']
     """
     spans = [_trimmed(text, *run.span()) for run in _NAME.finditer(text)]
     found = [(start, end, text[start:end]) for start, end in spans if end - start > 1]
-    return [run for run in found if run[2] not in _DATES and run[2].lower() not in _NO_NAMES]
+    return [run for run in found if not {*run[2].split(" and ")} <= _DATES and run[2].lower() not in _NO_NAMES]
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

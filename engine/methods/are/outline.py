@@ -26,10 +26,25 @@ _DEFINED = re.compile(r"\[\^?[\w-]{1,20}\]:")  # "[^1]: Smith 2020"
 _ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _HASHES = re.compile(r"#{1,6}\s")
-# A heading that says nothing of what is under it
 _GENERAL = re.compile(
-    r"(?:the |some |other )?(?:key |main |important |additional )?"
-    r"(?:points|facts|takeaways|findings|details|highlights|notes?|summary|overview|conclusion|information)",
+    r"(?:the |some |other )?(?:key |main |important |additional |short )?"
+    r"(?:points|facts|takeaways|findings|details|highlights|notes?|tips?|summary|overview|conclusion|information|important"
+    r"|tl;?dr|answer|explanation|description|disclaimer|values?)",
+    re.IGNORECASE,
+)
+_DOCUMENTS = r"(?:passages?|documents?|sources?|contexts?|excerpts?|texts?|materials?)"
+_SAY = (
+    r"(?:mention|say|state|contain|provide|specify|include|give|discuss|address|cover|indicate|describe|explain|name)"
+)
+_NOT_SAID = re.compile(
+    r"(?:however,? |unfortunately,? |but )*(?:"
+    rf"(?:the |these |your )(?:\w+ ){{0,3}}{_DOCUMENTS}(?: (?:provided|given|above))?"
+    rf" (?:do|does|did)(?: not|n['’]t) {_SAY}\b"
+    rf"|there(?: is|['’]s) no (?:\w+ ){{0,2}}(?:mention|information|indication)\b.*\b{_DOCUMENTS}\b"
+    r"|i (?:could|can|ca|did|do)(?: ?not|n['’]t) (?:find|have|see)\b"
+    rf".*(?: in the (?:\w+ ){{0,2}}{_DOCUMENTS}\b| information\b)"
+    rf"|(?:\w+: )?this (?:summary|answer|response) is based (?:solely|only) on\b)"
+    r"|.*: (?:not (?:mentioned|stated|specified|given|provided)|n/?a)$",
     re.IGNORECASE,
 )
 _HEADING = -1  # above every line
@@ -97,12 +112,26 @@ def outline(text: str) -> tuple[OutlinedSentence, ...]:
             above = []
         if heads or _introduces(line, following):
             lead = line.words.rstrip(" :.")
-            if line.ends and not opens_reply(line.words) and not _GENERAL.fullmatch(lead):
+            if line.ends and not opens_reply(line.words) and is_label(lead):
                 above.append((_HEADING if heads else line.depth, lead))
         elif not _is_talk(line, first=place == 0):
             near = [words for depth, words in above if depth != _HEADING] or [words for _, words in above]
             found.append(OutlinedSentence(line.start, line.end, ": ".join(near), line.governed, columns))
     return tuple(found)
+
+
+def is_on_documents(fact: str) -> bool:
+    """Does it say that the documents lack something, or that the answer rests on them, which no passage can say?
+
+    >>> [is_on_documents(one) for one in ("The text does not name a fee", "I could not find a key", "Fee: not stated")]
+    [True, False, True]
+    """
+    return _NOT_SAID.match(fact) is not None
+
+
+def is_label(words: str) -> bool:
+    """Does a heading, label or column say something of what is under it, as "Note" does not?"""
+    return _GENERAL.fullmatch(words) is None
 
 
 def cells(row: str) -> list[tuple[int, str]]:

@@ -164,7 +164,7 @@ def flipped(mine: Quantity, other: Quantity) -> str:
     """
     said, denied = mine.comparison_text, re.sub("^(?:no|not) ", "", mine.comparison_text.lower())
     turned = denied if denied in _TURNED and denied != said.lower() else _TURNED.get(said.lower(), "")
-    helps = other.value > mine.value if mine.comparison == "~" else True
+    helps = other.value > mine.value if mine.comparison == "~" else mine.comparison[:1] != other.comparison[:1]
     if not turned or not helps or (mine.value == other.value and mine.comparison in (">=", "<=")):
         return ""
     return turned[0].upper() + turned[1:] if said[0].isupper() else turned

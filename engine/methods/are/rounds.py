@@ -23,6 +23,7 @@ from engine.methods.are.edit import asked_edit
 from engine.methods.are.event_order import dated_parts
 from engine.methods.are.evidence import cited_numbers, expand, find_evidence
 from engine.methods.are.guards import Read, speaks, with_guards
+from engine.methods.are.outline import is_on_documents
 from engine.methods.are.tools import Task
 from engine.methods.are.values import (
     Check,
@@ -114,7 +115,12 @@ def _sentence(answer: str, clause: Clause) -> str:
 
 
 def _open(record: FactRecord, number: int, settings: Verification) -> bool:
-    """Is the fact still to be worked on in this round; one that is contradicted is, for an edit."""
+    """Is the fact still to be worked on in this round; one that is contradicted is, for an edit.
+
+    A statement about the documents themselves is not checked: no passage can bear it out.
+    """
+    if is_on_documents(record.fact.text):
+        return False
     again = ("unsettled", "no evidence", *(("contradicted",) if settings.edit else ()))
     return number == 0 or (settings.re_retrieval and record.outcome in again)
 

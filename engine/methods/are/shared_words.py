@@ -72,8 +72,9 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     """Numbers, months and names of the fact that are missing in the evidence; a comparison counts by value.
 
     A day counts with its month: "5 March" is missing from "five on 8 March". A day "after" or "before" is left to the
-    verifier. The first word of the fact counts as a name only where it stands capitalised elsewhere or is followed by
-    one. A number that the evidence has with blanks inside ("56, 000"), as tokenised and scanned text does, is there.
+    verifier. The first word of the fact, or behind a label, counts as a name only where it stands capitalised elsewhere
+    or is followed by one. A number that the evidence has with blanks inside ("56, 000"), as tokenised and scanned text
+    does, is there.
 
     >>> missing("Ada moved to Estonia in 1990", "Ada left for Riga in 1990.")
     ('Estonia',)
@@ -91,7 +92,11 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     names: list[str] = []
     for match in _NAME.finditer(fact):
         word = _POSSESSIVE_END.sub("", match.group())
-        if word.lower() in _NO_NAMES or word in CURRENCIES or (match.start() == 0 and not _is_name(fact, match)):
+        if (
+            word.lower() in _NO_NAMES
+            or word in CURRENCIES
+            or (_opens(fact, match.start()) and not _is_name(fact, match))
+        ):
             continue
         if _within(match.start(), compared):
             continue
@@ -109,6 +114,11 @@ def _bears(mine: Quantity, other: Quantity) -> bool:
     as_large = math.isclose(mine.value, other.value, rel_tol=1e-4)
     same = mine.unit == other.unit or (as_large and "" in (mine.unit, other.unit))
     return same and holds(mine, other)
+
+
+def _opens(fact: str, place: int) -> bool:
+    """Is it the first word of the fact, or behind a label ("Weight: Value: 58 kg")?"""
+    return place == 0 or fact.endswith(": ", 0, place)
 
 
 def _is_name(fact: str, match: re.Match[str]) -> bool:

@@ -230,7 +230,7 @@ MEANING: dict[str, str] = {
     "unsettled": "no evidence found that settles it",
     "unparsed": "the verifier's reply was unreadable",
     "no evidence": "nothing was found",
-    "not checked": "the run stopped before checking it",
+    "not checked": "it says what the documents lack, or the run stopped before checking it",
 }
 OF_OUTCOME: dict[Outcome, Stand] = {
     "supported": "borne out",

@@ -4,7 +4,7 @@ import pytest
 
 from engine.analyses.case_verdict import fact_verdict
 from engine.core.progress import Watch
-from engine.methods.are.anchor import anchors, others
+from engine.methods.are.anchor import SPEAKS, anchors, others
 from engine.methods.are.anchored_edit import anchored_edit, smallest_edit
 from engine.methods.are.shared_words import missing
 from engine.methods.are.values import Edit, Evidence, Fact, FactRecord, Iteration
@@ -37,6 +37,7 @@ def edited(fact: str, *texts: str, verifier=None, cited=frozenset(), clause=""):
         ("He came on 5 March", "Rain fell. He came on 8 March.", "8 March"),
         ("The shares belong to Marek Dolin", "The shares belong to Elena Marcov.", "Elena Marcov"),
         ("He left before the storm", "He left after the storm.", "after"),
+        ("Dose for adults: Severe: 675 mg", "Mild cases: adults take 500 mg. Severe cases take 875 mg.", "875 mg"),
         ("The total is EUR 1,111 in all", "We paid EUR 471 and EUR 664: the total in all is EUR 1,135.", "1,135"),
     ],
 )
@@ -45,6 +46,11 @@ def test_what_the_sentence_has_in_its_place_is_put_in(fact, text, after):
     assert after in found.after
     assert found.ruling.verdict == "supportive"
     assert len(missing(found.after, text)) < len(missing(fact, text)) or found.changes[0].old in ("before", "after")
+
+
+def test_words_of_a_label_that_no_passage_has_do_not_count_against_a_sentence():
+    found = [Evidence(text="The pump weighs 58 kg.", source="case", number=1)]
+    assert anchors("Weight: Value: 68 kg", found)[0].share > SPEAKS > anchors("Weight of value 68 kg", found)[0].share
 
 
 def test_a_number_that_another_passage_on_the_fact_holds_is_left_alone():

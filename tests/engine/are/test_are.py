@@ -425,3 +425,9 @@ def test_the_corpus_is_searched_in_the_mode_of_the_settings(mode, first, tmp_pat
     asked = ["Harbour zircon"]
     ((found,),) = find_evidence(asked, [asked], Sources(embedder, (), corpus, mode), Verification(passages=1))
     assert found.document == first
+
+
+def test_what_is_said_of_the_documents_is_not_checked():
+    found = run("The bridge opened in 1934. The passages do not mention who built it. Toll: not stated")
+    assert [fact.outcome for fact in found.facts] == ["supported", "not checked", "not checked"]
+    assert found.finished

@@ -133,3 +133,11 @@ def test_an_edit_that_makes_its_clause_fail_is_only_a_suggestion():
     edits = hold_clauses(found, records, proposals(answer, found, records), WordVerifier(), Watch())
     assert [e.status for e in edits] == ["suggestion"]
     assert "disagrees with its evidence" in edits[0].why
+
+
+def test_a_row_of_a_table_is_not_judged_as_a_sentence():
+    answer = "| Year | Won |\n|---|---|\n| 1990 | Ann |"
+    found, records = edited(answer, "Won: 1991: Ann")
+    assert [e.status for e in proposals(answer, found, records)] == ["placed"]
+    edits = hold_clauses(found, records, proposals(answer, found, records), WordVerifier(), Watch())
+    assert [e.status for e in edits] == ["placed"]

@@ -226,6 +226,8 @@ def test_the_head_of_a_table_and_a_question_claim_nothing(text, clauses):
         ("#1 in sales is the pump.", ["#1 in sales is the pump"]),
         ("Sure! Here are the key points:\n- **Term:** five years", ["Term: five years"]),
         ("### Key facts\n- Term: five years", ["Term: five years"]),
+        ("The term is five years. Please note that I am an AI and this is not advice.", ["The term is five years"]),
+        ("This is not advice, but the term is two years.", ["This is not advice", "the term is two years"]),
         ("The term is five years. Let me know if you need more!", ["The term is five years"]),
         ("The pump broke [1].\n\n**References**\n[1] Price list of 2020.\n[2]: https://a.org", ["The pump broke"]),
         ("[1] The pump broke.", ["The pump broke"]),
@@ -262,8 +264,11 @@ def test_a_heading_an_announcement_a_reference_and_talk_claim_nothing(text, fact
         ("- Rent: 40 euros (2021: 38)\n- Fish, eggs", ["Rent: 40 euros (2021: 38)", "Fish, eggs"]),
         (
             "| Case | Dose | Pause |\n|---|--:|---|\n| **Mild** | 5 mg [1] | - |\n| Severe | 9 mg | 2 h |",
-            ["Mild: Dose: 5 mg", "Severe: Dose: 9 mg", "Severe: Pause: 2 h"],
+            ["Dose: Mild: 5 mg", "Dose: Severe: 9 mg", "Pause: Severe: 2 h"],
         ),
+        ("| Property | Value |\n|---|---|\n| Weight | 58 kg |", ["Weight: 58 kg"]),
+        ("(a) **Report:** within 72 hours; and\n(b) **Fine:** 2%.", ["Report: within 72 hours", "Fine: 2%"]),
+        ("Names of firms are:\n- Berg Ltd\n\nThis is not new.", ["Names of firms are: Berg Ltd", "This is not new"]),
     ],
 )
 def test_an_item_and_a_cell_keep_what_they_are_about(text, facts):
@@ -274,10 +279,18 @@ def test_an_item_and_a_cell_keep_what_they_are_about(text, facts):
         assert copied == [fact.text[p.fact : p.fact + p.length] for p in fact.pieces] and copied
 
 
+def test_a_models_headings_claim_nothing_and_what_has_no_verb_is_led_by_the_layout():
+    text = "## Doses\nAdults take 5 mg.\n\n| Case | Dose |\n|---|---|\n| Severe | 9 mg |\n\nStorage:\n- below 25 °C"
+    clauses = "## Doses\nAdults take 5 mg.\n| Case | Dose |\n|---|---|\n| Severe | 9 mg |\nStorage:\n- below 25 °C"
+    found = decompose(text, ScriptedWriter([clauses, "Adults take 5 mg."]))
+    facts = [fact.text for clause in found.clauses for fact in clause.facts]
+    assert facts == ["Adults take 5 mg.", "Dose: Severe: 9 mg", "Storage: below 25 °C"]
+
+
 def test_marks_of_markdown_are_no_words_of_a_fact():
     text = "> **Note:** The *pump* runs `in v. 2` on [Linux](https://a.org) ([docs](https://b.org)).【2†source】"
     (clause,) = decompose(text).clauses
-    assert [fact.text for fact in clause.facts] == ["Note: The pump runs in v. 2 on Linux"]
+    assert [fact.text for fact in clause.facts] == ["The pump runs in v. 2 on Linux"]
     assert cited_numbers(text, clause) == {2}
 
 

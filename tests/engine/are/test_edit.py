@@ -24,6 +24,17 @@ def test_a_comparison_that_the_number_contradicts_is_turned_round():
     assert apply(claim, best) == "More than 8,000 tests were made."
 
 
+def test_of_two_limits_on_one_side_the_number_is_wrong():
+    best = replacements("More than six months passed.", "More than two months passed.")[0]
+    assert apply("More than six months passed.", best) == "More than two months passed."
+
+
+def test_no_denial_is_taken_out_by_a_sentence_that_denies_in_another_way():
+    claim = "Small firms need not keep records."
+    assert [apply(claim, c) for c in replacements(claim, "Small firms need keep records.")] != []
+    assert replacements(claim, "Small firms are exempt from keeping records.") == []
+
+
 @pytest.mark.parametrize(
     ("claim", "evidence", "right"),
     [("over 5", "6", True), ("over 5", "5", False), ("at least 5", "5", True), ("5 million", "5,000,000", True),
@@ -128,6 +139,7 @@ def test_a_long_reply_is_read_in_one_go():
         ("On 5 May Bea Lund of Cork paid", ["Bea Lund of Cork"]),
         ("In June the bank of Ann and Bea closed", ["Ann and Bea"]),
         ("May 5 was dry", []),
+        ("Dry months are May and June", ["Dry"]),
     ],
 )
 def test_names_hold_no_month_of_a_date_and_no_opening_word(text, found):
