@@ -86,7 +86,7 @@ def test_an_imported_answer_that_was_signed_off_leads_to_its_audit_and_its_revie
     found = links(page("review/cases", AUDITED))
     assert [name for name, _ in found.values()] == ["facts", "facts", "audit", "attribution", "cases"]
     facts, own, _, mattered, review = found
-    assert " edited" in facts and own == "4 verdicts by a reviewer" and mattered == "What mattered"
+    assert " edited" in facts and own == "1 verdict by a reviewer" and mattered == "What mattered"
     assert review.startswith("stands as edited, signed off by ")
 
 
