@@ -1,9 +1,10 @@
 """Measure whether a verifier knows a value again in another notation: python -m bench.notation --data DIR [--write].
 
-Sentences of five public sets that hold a date, an amount of money, a percentage, a number, a measure or a time of day.
-The claim is the sentence. Its evidence is the same sentence with that value in another notation (borne out), and with
-another value in that notation (contradicted). The verifier judges both as it is, and without bringing claim and
-evidence to one notation. The notations are written by code that shares nothing with the reader; the seed is fixed.
+Sentences of five public sets that hold a date, an amount of money, a percentage, a number, a measure, a limit ("over
+50") or a time of day. The claim is the sentence. Its evidence is the same sentence with that value in another notation
+(borne out), and with another value in that notation (contradicted). The verifier judges both as it is, and without
+bringing claim and evidence to one notation. The notations are written by code that shares nothing with the reader; the
+seed is fixed.
 """
 
 from __future__ import annotations
@@ -95,6 +96,19 @@ def _words(found: re.Match[str], rng: random.Random) -> Written:
     return same, changed
 
 
+_SIGNS = {
+    ">": ("more than", "over", "above", "greater than"), "<": ("less than", "fewer than", "below", "under"),
+    "\N{GREATER-THAN OR EQUAL TO}": ("at least",), "\N{LESS-THAN OR EQUAL TO}": ("at most", "no more than"),
+}  # fmt: skip
+_SIGN = {words: sign for sign, all_words in _SIGNS.items() for words in all_words}
+_TURNED = dict(zip(_SIGNS, ("<", ">", *reversed(list(_SIGNS)[2:])), strict=True))
+
+
+def _limits(found: re.Match[str], rng: random.Random) -> Written:
+    sign = _SIGN[found.group()]
+    return sign, _TURNED[sign]
+
+
 _N = r"(?<![\w.,-])(?P<n>\d[\d,]*(?:\.\d+)?)"
 KINDS: dict[str, tuple[re.Pattern[str], Callable[[re.Match[str], random.Random], Written]]] = {
     "dates": (
@@ -115,6 +129,7 @@ KINDS: dict[str, tuple[re.Pattern[str], Callable[[re.Match[str], random.Random],
         re.compile(rf"(?<![/:])(?<!\d\N{{EN DASH}})(?<!\b(?:to|or) )(?<!and ){_N} (?P<unit>{'|'.join(_SMALLER)})\b"),
         _measures,
     ),
+    "limits": (re.compile(rf"\b(?:{'|'.join(_SIGN)})(?= [$£€]?\d)"), _limits),
     "times of day": (
         re.compile(r"\b(?P<h>1[0-2]|[1-9])(?::(?P<m>[0-5]\d))? ?(?P<half>[ap]\.?m\b\.?)", re.IGNORECASE),
         _times,

@@ -3,10 +3,11 @@
 Small models compare characters, so to them the same day or amount in another notation is another one. Dates that are
 written in digits or with a shortened month become words (dateparser). An amount, measure, rank or time of day of the
 evidence, in digits, words or Roman digits, becomes that of the claim where both are equal (units by pint); where they
-differ, it keeps its own notation. "03/05/2024" is either day where no date of the texts tells which is the month.
-No paper's method. Left out: years of two digits, "2.000" for two thousand, a third for 33%, the end of a range whose
-start has its unit too ("3-5 km"). Tried, and as good for false claims as for true ones: abbreviated names ("WHO"),
-decades for years, numbers that fit a comparison ("over a million" for 1.2 million).
+differ, it keeps its own notation. "<", ">", "≤" and "≥" before a number become words. "03/05/2024" is either day where
+no date of the texts tells which is the month. No paper's method. Left out: years of two digits, "2.000" for two
+thousand, a third for 33%, "~50", the end of a range whose start has its unit too ("3-5 km"). Tried, and as good for
+false claims as for true ones: abbreviated names ("WHO"), decades for years, numbers that fit a comparison ("over a
+million" for 1.2 million).
 """
 
 from __future__ import annotations
@@ -91,6 +92,30 @@ def _parser(order: str) -> Any:
 
     settings = {"DATE_ORDER": order, "REQUIRE_PARTS": ["month"], "RELATIVE_BASE": datetime(2000, 1, 1)}
     return DateDataParser(languages=["en"], settings=settings)
+
+
+_COMPARED = {
+    ">": ("more than", "over", "above", "greater than"),
+    "<": ("less than", "fewer than", "under", "below"),
+    "≥": ("at least", "no less than", "no fewer than"),
+    "≤": ("at most", "up to", "no more than"),
+}
+_SIGN = re.compile(rf"(?<![-=<>])([<>]=?|[≤≥]){_BLANK}?(?=[$£€]?\d)")  # not an arrow: "->", "=>"
+
+
+def signs_in_words(text: str, other: str) -> str:
+    """The text with words for <, >, ≤ and ≥ before numbers: those that the other text has, or the usual ones.
+
+    >>> signs_in_words("p<0.05 in > 3 cases", "It was seen in over 3 cases.")
+    'p less than 0.05 in over 3 cases'
+    """
+
+    def said(found: re.Match[str]) -> str:
+        words = _COMPARED[{"<=": "≤", ">=": "≥"}.get(found[1], found[1])]
+        before = text[found.start() - 1 : found.start()]
+        return f"{' ' if before.strip() else ''}{next((one for one in words if one in other), words[0])} "
+
+    return _SIGN.sub(said, text)
 
 
 class Amount(NamedTuple):
@@ -308,7 +333,7 @@ def _dates(text: str, order: str) -> set[float | str]:
 
 
 def in_one_notation(claim: str, evidence: str) -> tuple[str, str]:
-    """Claim and evidence with dates in words, and equal dates, amounts, measures and times as the claim has them.
+    """Claim and evidence with dates and signs in words, and equal amounts, measures and times as the claim has them.
 
     >>> in_one_notation("It cost 45 euros at 3 pm.", "On 2024-03-05 it cost EUR 45 or EUR 46 at 15:00.")
     ('It cost 45 euros at 3 pm.', 'On 5 March 2024 it cost 45 euros or EUR 46 at 3 pm.')
@@ -316,6 +341,7 @@ def in_one_notation(claim: str, evidence: str) -> tuple[str, str]:
     'It takes 0.5 kg.'
     """
     fitting = fitting_order(claim, evidence)
+    claim, evidence = signs_in_words(claim, evidence), signs_in_words(evidence, claim)
     claim, evidence = (
         dates_in_words(claim, _order(evidence) or fitting),
         dates_in_words(evidence, _order(claim) or fitting),

@@ -64,8 +64,8 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     look(page, "facts_checked")
 
     expect(page.get_by_role("button", name="Accept 1")).to_be_disabled()
-    page.get_by_label("Reviewer").fill("Ada")
-    page.get_by_label("Reviewer").press("Enter")
+    page.get_by_role("textbox", name="Reviewer").fill("Ada")
+    page.get_by_role("textbox", name="Reviewer").press("Enter")
     page.get_by_role("button", name="Accept 1").click()
     expect(page.get_by_role("button", name="Accept 1")).to_be_disabled()
     page.get_by_role("button", name="Reject 2").click()

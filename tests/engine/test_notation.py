@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.english.notation import amounts, dates_in_words, either_day, fitting_order, in_one_notation
+from engine.english.notation import amounts, dates_in_words, either_day, fitting_order, in_one_notation, signs_in_words
 from engine.methods.are.edit import replacements
 from engine.methods.are.event_order import against
 from engine.methods.are.shared_words import missing
@@ -123,6 +123,19 @@ def test_another_value_keeps_its_notation(mine, theirs):
     assert in_one_notation(f"It was {mine}.", f"It was {theirs}.") == (f"It was {mine}.", f"It was {theirs}.")
 
 
+@pytest.mark.parametrize(
+    ("text", "other", "told"),
+    [
+        ("It took < 5 days", "Fewer days, fewer than 5.", "It took fewer than 5 days"),
+        ("It took ≤5 days", "It took <5 days", "It took at most 5 days"),
+        ("n>=30 and p<$2", "It was above 30.", "n at least 30 and p less than $2"),
+        ("A -> 5, a => 5, <b>, x > y, << 5", "", "A -> 5, a => 5, <b>, x > y, << 5"),
+    ],
+)
+def test_signs_before_numbers_are_read_as_the_words_of_the_other_text(text, other, told):
+    assert signs_in_words(text, other) == told
+
+
 def test_one_text_tells_the_order_of_dates_for_both():
     claim, evidence = "Signed on 03/05/2024.", "Signed on 03/05/2024, due on 13/05/2024."
     told = ("Signed on 3 May 2024.", "Signed on 3 May 2024, due on 13 May 2024.")
@@ -144,13 +157,14 @@ def test_a_date_and_a_time_that_overlap_are_not_written_twice():
 
 
 @given(
-    st.text(alphabet="0123456789 .,:/-'€$%°TMarchapmkgIVXtwohundredfifthy\u00a0\u2212", max_size=60),
+    st.text(alphabet="0123456789 .,:/-'€$%°<>≤=TMarchapmkgIVXtwohundredfifthy\u00a0\u2212", max_size=60),
     st.text(max_size=40),
 )
 def test_no_text_fails_and_a_text_is_in_its_own_notation(text, other):
     in_one_notation(text, other)
     words = dates_in_words(text)
-    assert in_one_notation(words, words)[1] == dates_in_words(words)
+    claim, evidence = in_one_notation(words, words)
+    assert claim == evidence == dates_in_words(signs_in_words(words, words))
     assert all(0 <= one.start < one.end <= len(text) for one in amounts(text))
 
 
