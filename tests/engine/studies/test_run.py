@@ -30,7 +30,9 @@ def timeless(rows):
 
 
 def told_by(folder):
-    return {path.name: path.read_bytes() for place in ("tables", "figures") for path in (folder / place).iterdir()}
+    """The tables and figures of a run; the draft of a file that was never put in place (".….new") is none of them."""
+    shown = [path for place in ("tables", "figures") for path in (folder / place).glob("[!.]*")]
+    return {path.name: path.read_bytes() for path in shown}
 
 
 def test_a_run_writes_rows_tables_and_what_it_ran_on(sample_home, retrieval, tmp_path):
