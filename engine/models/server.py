@@ -244,7 +244,7 @@ def _reason(error: Exception, model: Any) -> str:
         return f"{model.name} refused the key ({_short(error)}). Set {KEY} to a key that may use this model."
     if isinstance(error, openai.NotFoundError):
         return (
-            f"There is no model {model.model} at {model.base_url} ({_short(error)}). Check the name, and that the "
+            f"{model.base_url} has no model {model.model} ({_short(error)}). Check the name, and that the "
             "address is the base of the server's API, which often ends in /v1."
         )
     if isinstance(error, openai.RateLimitError):

@@ -167,7 +167,7 @@ def test_a_prompt_that_is_too_long_for_the_server(server):
 
 
 def test_a_model_that_is_not_there(server):
-    with pytest.raises(ServerError, match=r"no model nothing at .*does not exist.*often ends in /v1"):
+    with pytest.raises(ServerError, match=r"has no model nothing .*does not exist.*often ends in /v1"):
         server.model("nothing").generate(tiny_prompt(1), Decoding())
 
 
