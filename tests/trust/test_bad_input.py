@@ -18,7 +18,7 @@ from engine.cases.review import Mark, MarkDraft, check_chain, check_draft, revie
 from engine.cases.store import CaseStore
 from engine.core.errors import CaseFileError, FileError, GroundworkError
 from engine.core.settings import Chunking, Settings
-from engine.core.text import sentences, words
+from engine.core.text import CITATION, sentences, words
 from engine.core.values import AuditRecord, read_jsonl
 from engine.corpus.chunking import passages
 from engine.corpus.sources import MEDIA_TYPES, load_bytes
@@ -147,7 +147,8 @@ def test_text_functions_take_any_text(text):
     escape(text)
     visible(text)
     for style in ("garage", "alce"):
-        assert all(text[c.start : c.end].startswith("[") for c in find_citations(text, 3, style))
+        cited = {at for c in find_citations(text, 3, style) for at in range(c.start, c.end)}
+        assert cited == {at for m in CITATION[style].finditer(text) for at in range(*m.span())}
     for clause in decompose(text).clauses:
         assert clause.text == text[clause.start : clause.end]
 
