@@ -33,7 +33,7 @@ from engine.models.tables import names_columns
 # hold the answer to 31 of 37 questions of XQuAD, CLAP NQ and NQ that begin with it, a section of 2.8 to 30.
 
 Depth = Literal["short", "explain", "steps"]
-NEAR = 0.2  # score under the best at which a further sentence is still quoted
+NEAR = 0.25  # score under the best at which a further sentence is still quoted
 _INTRODUCED = 8  # lines of a list, a table or code that a line with a colon brings along, at most
 
 
@@ -48,8 +48,8 @@ class _Amount:
     run_near: float
 
 
-_AMOUNTS = {"explain": _Amount(2, 14, 0.1, 6, 0.7), "steps": _Amount(4, 30, 0.2, 24, 1.1)}
-_HEADING_WEIGHT = 1.5  # of a heading's cosine against the mean score of its three best sentences
+_AMOUNTS = {"explain": _Amount(2, 14, 0.12, 6, 0.9), "steps": _Amount(4, 30, 0.25, 24, 1.4)}
+_HEADING_WEIGHT = 0.75  # of a heading's cosine against the mean score of its three best sentences
 _STEPS = re.compile(
     r"\b(?:all|each|every|complete|full|entire|whole)\b.{0,40}\b(?:steps?|procedure|stages?|process|operations)\b|"
     r"\b(?:list|give|what are|explain|describe|outline) the (?:\w+ )?(?:steps|stages|procedure)\b|"

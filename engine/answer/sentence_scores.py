@@ -19,16 +19,18 @@ from engine.models.protocols import Embedder
 from engine.models.tables import tables, with_columns
 
 WEIGHTS = {
-    "cosine": 1.0,  # question to the sentence after its document's title and headings; a row with its columns' names
-    "words": 0.5,  # share of the question's content words, rare ones weighing more, that it has with its headings
+    "cosine": 2.0,  # question to the sentence after its document's title and headings; a row with its columns' names
+    # share of the question's content words, rare ones weighing more, that it has with its headings, to the power FEW
+    "words": 0.5,
     "context": 0.6,  # the same with the sentence before and the title
     "passage": 1.0,  # the passage's own closeness less that of the closest passage, 0 or below
     # a date for "when", a number for "how many", a version for "which version", a name that the question lacks for
     # "who" and "where", for "what is" a sentence that begins with the same and says what it is
-    "cue": 0.4,
+    "cue": 0.2,
     "heading": -0.3,  # 1 for a question or a line without an end mark that heads what follows
     "length": 0.2,  # natural logarithm of 1 + content words: short sentences match by chance
 }
+FEW = 1.5  # a low share counts for less than its part: a question in other words shares some by chance
 WORDS_IN_CLOSENESS = 0.5
 WORDS_IN_PASSAGE = 0.25
 
@@ -112,8 +114,8 @@ def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedd
         words = covered(weights, s.stems)
         raw = {
             "cosine": cosine,
-            "words": words,
-            "context": covered(weights, context),
+            "words": words**FEW,
+            "context": covered(weights, context) ** FEW,
             "passage": close[s.number],
             "cue": answer_cue(question, _LABEL.sub("", s.text, 1) if s.heading else s.text),
             "heading": float(s.heading),

@@ -73,7 +73,7 @@ class Reader(Value, frozen=True):
     """The quoting reader; see answer/quoting_reader.py for what the threshold is and what it was chosen on."""
 
     sentences: Annotated[int, about("Sentences quoted for a short question, at most", "sentences", ge=1)] = 2
-    close_enough: Annotated[float, about("Closeness below which nothing is quoted", "0 to 1.5")] = 0.45
+    close_enough: Annotated[float, about("Closeness below which nothing is quoted", "0 to 1.5")] = 0.36
 
 
 class Decoding(Value, frozen=True):
