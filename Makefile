@@ -45,6 +45,7 @@ bench-retrieval:
 	$(BIN)/python -m bench.ranking --data $(DATA) --write
 	$(BIN)/python -m bench.scale --write
 	$(BIN)/python -m bench.in_documents --data $(DATA) --write
+	$(BIN)/python -m bench.asked --write
 bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA) --write
 	$(BIN)/python -m bench.notation --data $(DATA) --write

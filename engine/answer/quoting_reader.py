@@ -48,7 +48,7 @@ class _Amount:
     run_near: float
 
 
-_AMOUNTS = {"explain": _Amount(2, 14, 0.12, 6, 0.9), "steps": _Amount(4, 30, 0.25, 24, 1.4)}
+_AMOUNTS = {"explain": _Amount(2, 14, 0.12, 6, 1.1), "steps": _Amount(4, 30, 0.25, 24, 1.7)}
 _HEADING_WEIGHT = 0.75  # of a heading's cosine against the mean score of its three best sentences
 _STEPS = re.compile(
     r"\b(?:all|each|every|complete|full|entire|whole)\b.{0,40}\b(?:steps?|procedure|stages?|process|operations)\b|"
