@@ -1,4 +1,4 @@
-"""Ask questions in one's own words: python -m bench.asked [--embedder NAME] [--write].
+"""Ask questions in one's own words: python -m bench.asked [--write].
 
 `asked_questions.jsonl` has 16 invented documents of 16 kinds (an interview, minutes, a lease, a manual, ...) and 160
 questions on them. Of 110 the document has the answer: 40 in much of its words, 50 in none of the words of the sentence
@@ -24,7 +24,7 @@ from engine.answer.in_documents import EVEN, probability
 from engine.answer.quoting_reader import read, sentence_text
 from engine.core.settings import Retrieval
 from engine.corpus.collection import Collection
-from engine.models.embedder import DEFAULT, load_embedder
+from engine.models.embedder import load_embedder
 from engine.models.reranker import load_reranker
 
 SET = Path(__file__).with_name("asked_questions.jsonl")
@@ -51,10 +51,10 @@ class Reply:
     probability: float
 
 
-def replies(embedder_name: str) -> Iterator[Reply]:
+def replies() -> Iterator[Reply]:
     """The reader's reply to every question."""
     rows = [json.loads(line) for line in SET.open(encoding="utf-8")]
-    embedder, reranker = load_embedder(embedder_name), load_reranker()
+    embedder, reranker = load_embedder(), load_reranker()
     with tempfile.TemporaryDirectory() as home:
         os.environ["GROUNDWORK_HOME"] = home
         for row in rows:
@@ -119,10 +119,9 @@ def _mean(values: Sequence[float]) -> float:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table; with --write, store it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--embedder", default=DEFAULT, help="an installed embedder, given its folder's home")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     options = parser.parse_args(arguments)
-    table = tables(list(replies(options.embedder)))
+    table = tables(list(replies()))
     print(table)
     if options.write:
         told = (__doc__ or "").split("\n\n", 1)[1].strip().replace("\n", " ")

@@ -22,7 +22,7 @@ from engine.models.tables import tables, with_columns
 
 WEIGHTS = {
     "cosine": 2.0,  # question to the sentence after its document's title and headings; a row with its columns' names
-    # share of the question's content words, rare ones weighing more, that it has with its headings, to the power FEW
+    # share of the question's content words, rare ones weighing more, that it has with its headings, raised to POWER
     "words": 0.6,
     "context": 0.8,  # the same with the sentence before and the title
     "passage": 1.0,  # the passage's own closeness less that of the closest passage, 0 or below
@@ -32,7 +32,7 @@ WEIGHTS = {
     "heading": -0.3,  # 1 for a question or a line without an end mark that heads what follows
     "length": 0.2,  # natural logarithm of 1 + content words: short sentences match by chance
 }
-FEW = 1.5  # a low share counts for less than its part: a question in other words shares some by chance
+POWER = 1.5  # a low share counts for less than its part: a question in other words shares some by chance
 WORDS_IN_CLOSENESS = 0.5
 WORDS_IN_PASSAGE = 0.25
 
@@ -116,8 +116,8 @@ def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedd
         words = covered(weights, s.stems)
         raw = {
             "cosine": cosine,
-            "words": words**FEW,
-            "context": covered(weights, context) ** FEW,
+            "words": words**POWER,
+            "context": covered(weights, context) ** POWER,
             "passage": close[s.number],
             "cue": answer_cue(question, _LABEL.sub("", s.text, 1) if s.heading else s.text),
             "heading": float(s.heading),
