@@ -14,7 +14,7 @@ from components.pages import page_link
 from components.sentences import KINDS
 from components.settings_panel import chosen_settings
 from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict, verdict_line
-from engine.answer.in_documents import doubted, probably_answered, repeated, unknown
+from engine.answer.in_documents import doubted, nothing_said, probably_answered, unknown
 from engine.cases.review import Review
 from engine.core.text import counted
 from engine.core.values import Case
@@ -42,7 +42,7 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
             check_button(case, key=f"check_{case.id}")
         for part in head_parts(case, verdict, review):
             page_link(part.page, part.label, case=case.id, attribution_tab=part.tab)
-    if said := repeated(case) or doubted(case, chosen_settings().retrieval):
+    if said := nothing_said(case) or doubted(case, chosen_settings().retrieval):
         st.warning(said)
     elif said := unknown(case):
         banner(said)

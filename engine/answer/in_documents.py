@@ -55,15 +55,18 @@ def together(*probabilities: float) -> float:
     return 1 / (1 + math.exp(-mean))
 
 
-def repeated(case: Case) -> str:
-    """The warning that a writer gave the question back as its answer, as small ones do; empty where it did not.
+def nothing_said(case: Case) -> str:
+    """The warning that a writer wrote nothing or gave the question back, as small ones do; else empty.
 
-    A name may precede it: "T. Roe: What do pupils want?"
+    A name may precede the question: "T. Roe: What do pupils want?"
     """
     said, asked = (re.findall(r"\w+", text.lower()) for text in (without_markers(case.answer.text), case.question))
+    again = "Ask again with the quoting reader or a larger model."
+    if not case.answer.text.strip():
+        return f"The model wrote nothing. {again}"
     if not said or said[-len(asked) :] != asked or len(said) > len(asked) + NAME:
         return ""
-    return "The answer only repeats the question. Ask again with the quoting reader or a larger model."
+    return f"The answer only repeats the question. {again}"
 
 
 def probably_answered(case: Case) -> str:

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import click
 
-from engine.answer.in_documents import doubted, probably_answered, repeated, unknown
+from engine.answer.in_documents import doubted, nothing_said, probably_answered, unknown
 from engine.cases.importers import read_records
 from engine.commands import shared
 from engine.core.files import EMBEDDED
@@ -30,7 +30,7 @@ def ask(question: str, corpus: str, method: str, as_json: bool, model: str, benc
     if as_json:
         shared.emit(case.to_dict())
     else:
-        click.echo(_readable(case, repeated(case) or doubted(case, bench.settings.retrieval) or unknown(case)))
+        click.echo(_readable(case, nothing_said(case) or doubted(case, bench.settings.retrieval) or unknown(case)))
 
 
 def _readable(case: Case, doubt: str) -> str:

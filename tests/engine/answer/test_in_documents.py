@@ -10,9 +10,9 @@ from engine.answer.in_documents import (
     SLOPE,
     answered_probability,
     doubted,
+    nothing_said,
     probability,
     probably_answered,
-    repeated,
     unknown,
 )
 from engine.answer.sentence_scores import Candidate, score_sentences
@@ -107,11 +107,16 @@ def test_a_doubt_names_the_words_that_no_document_has_and_a_mistyped_one_is_alwa
 
 @pytest.mark.parametrize(
     ("said", "warned"),
-    [("Who built the bridge? [cite_1]", True), ("who built the bridge", True), ("Lind built the bridge.", False)],
+    [
+        ("Who built the bridge? [cite_1]", "repeats the question"),
+        ("who built the bridge", "repeats the question"),
+        (" \n", "wrote nothing"),
+        ("Lind built the bridge.", ""),
+    ],
 )
-def test_an_answer_that_is_the_question_is_told(said, warned):
+def test_an_empty_answer_and_one_that_is_the_question_are_told(said, warned):
     case = Case(id="c", question="Who built the bridge?", passages=(), answer=Answer(text=said), stamp=Stamp(model="m"))
-    assert bool(repeated(case)) == warned
+    assert warned in nothing_said(case) and bool(warned) == bool(nothing_said(case))
 
 
 @pytest.mark.parametrize("refused", [False, True])
@@ -138,4 +143,4 @@ def test_a_question_given_back_with_a_name_before_it_is_told():
         ("Iron does. It was asked in the second lesson: what rusts?", False),
     ):
         case = Case(id="c", question="What rusts?", passages=(), answer=Answer(text=answer), stamp=Stamp(model="m"))
-        assert (told in repeated(case)) == wanted
+        assert (told in nothing_said(case)) == wanted
