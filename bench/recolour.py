@@ -13,7 +13,7 @@ import statistics
 from typing import Any
 
 from bench.results import conditions, write_section
-from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
+from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, drawing
 
 PASSAGES, TOKENS, ANSWER, SENTENCES = 15, 150, 48, 4
 CLICKS = 20
@@ -65,7 +65,7 @@ def measure() -> tuple[list[float], float]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.evaluate(DRAW, [stylesheet("token_map.js"), stylesheet("token_map.css"), made_up(random.Random(0))])
+        page.evaluate(DRAW, [drawing("token_map", "js"), drawing("token_map", "css"), made_up(random.Random(0))])
         tools = page.context.new_cdp_session(page)
         tools.send("Performance.enable", {"timeDomain": "threadTicks"})
         before = task_seconds(tools)

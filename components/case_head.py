@@ -68,7 +68,7 @@ def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
         shown = "ask/audit" if case.origin == "imported" else "ask/ask"
         parts.append(Part(f"citations {verdict.citations_supported} of {verdict.citations} supported", shown))
     if verdict.citations_compared:
-        used = f"{verdict.citations_used} of {verdict.citations_compared} used and supporting"
+        used = f"{verdict.citations_used} of {verdict.citations_compared} citations used and supporting"
         parts.append(Part(used, "inspect/attribution", "Used x supports"))
     return parts
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from components.html import markdown_runs, visible
+from msgspec.structs import replace
+
+from components.html import gap_runs, markdown_runs, table_classes, visible
 from components.settings_panel import chosen_settings
 from components.style import component, listen
 from engine.analyses.case_verdict import source_sentence
@@ -35,7 +37,7 @@ def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
     """The data to draw, as plain values: all text is cut by offsets here, and none of it is markup."""
     scales = score_scales(case)
     return {
-        "answer": answer_pieces(case.answer, case.passages),
+        "answer": laid_out(case.answer, case.passages),
         "answer_title": answer_title(case),
         "refused": case.answer.refused,
         "passages": [_passage(case, number, scales, lengths) for number in cited_first(case)],
@@ -79,6 +81,26 @@ def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[st
         title = f"Open passage {number}: {passages[number - 1].label}" if valid else f"Passage {number} does not exist"
         pieces.append({"number": number, "valid": valid, "title": visible(title)})
     return pieces
+
+
+def span_pieces(answer: Answer, start: int, end: int, passages: tuple[Passage, ...]) -> list[dict[str, Any]]:
+    """Characters [start, end) of the answer cut at their citation markers."""
+    inside = (c for c in answer.citations if start <= c.start and c.end <= end)
+    moved = tuple(replace(c, start=c.start - start, end=c.end - start) for c in inside)
+    return answer_pieces(Answer(text=answer.text[start:end], citations=moved), passages)
+
+
+def laid_out(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[str, Any]]:
+    """The answer cut at its citation markers; a row of a table is one piece that holds its own."""
+    pieces: list[dict[str, Any]] = []
+    before, position = "", 0
+    looks = table_classes([answer.text[start:end] for start, end in answer.sentences])
+    for (start, end), look in zip(answer.sentences, looks, strict=True):
+        pieces += gap_runs(answer.text[position:start], before, look)
+        own = span_pieces(answer, start, end, passages)
+        pieces += [{"row": own, "style": look}] if look else own
+        before, position = look, end
+    return [*pieces, *gap_runs(answer.text[position:], before, "")]
 
 
 def _passage(

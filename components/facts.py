@@ -19,7 +19,7 @@ from engine.cases.review import Mark
 from engine.core.values import own_title
 from engine.methods.are.guards import COPIED
 from engine.methods.are.shared_words import shared_words
-from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Ruling
+from engine.methods.are.values import AreRecord, Check, Evidence, FactRecord, Iteration, Ruling
 from engine.models.closed import listed
 
 
@@ -103,9 +103,9 @@ def _said(mark: Mark | None) -> list[str]:
 def _lines(record: FactRecord) -> list[str]:
     """The details of a fact: its outcome, who decided, both columns of support, who split it."""
     doubt = record.ruling.doubt if record.ruling else ""
-    said = [f"{MEANING[record.outcome].capitalize()}.", *([f"Unsure: {doubt}."] if doubt else [])]
+    said = [f"{record.meaning.capitalize()}.", *([f"Unsure: {doubt}."] if doubt else [])]
     columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
-    told = {True: "supported", False: "not supported"}
+    told = {True: "perhaps supported" if record.stand == "unsure" else "supported", False: "not supported"}
     said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
     fallback = ", because a reply was unparsable" if record.fact.fallback else ""
     return [*said, f"Split by {record.fact.made_by}{fallback}."]

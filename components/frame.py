@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -11,6 +12,7 @@ from components import state
 from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.login import account
+from components.pages import page
 from components.polling import redraw
 from components.style import apply_style
 from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, SOLVED, file_of, take_in
@@ -20,24 +22,32 @@ from engine.core.errors import CaseNotFound
 from engine.core.values import Case
 from engine.corpus.samples import FIRST_CASE
 
+
+class Example(NamedTuple):
+    """The button of a case that comes with the project, and the page that shows what it is an example of."""
+
+    label: str
+    about: str
+    page: str
+
+
+_ADDS = "Adds all four examples to your library."
 EXAMPLES = {
-    AUDITED: (
+    AUDITED: Example(
         "Open the audited example",
-        "An answer with planted errors: checked, edited and signed off. Adds all four examples to your library.",
+        f"An answer with planted errors: checked, edited and signed off. {_ADDS}",
+        "ask/audit",
     ),
-    EXAMPLE: (
-        "Open the worked example",
-        "One question with every analysis already run. Adds all four examples to your library.",
-    ),
-    SOLVED: (
+    EXAMPLE: Example("Open the worked example", f"One question with every analysis already run. {_ADDS}", "ask/ask"),
+    SOLVED: Example(
         "Open the solved example",
-        "A physics problem that a larger model solved step by step, with what each step read. Adds all four "
-        "examples to your library.",
+        f"A physics problem that a larger model solved step by step, with what each step read. {_ADDS}",
+        "inspect/steps",
     ),
-    SELF_REFINED: (
+    SELF_REFINED: Example(
         "Open a second pass that fails",
-        "A larger model criticizes its own supported answer and adds claims that no passage bears out. Adds all "
-        "four examples to your library.",
+        f"A larger model criticizes its own supported answer and adds claims that no passage bears out. {_ADDS}",
+        "inspect/refinement",
     ),
 }
 RECENT = 30  # cases offered by the picker; the Cases page has them all
@@ -107,11 +117,11 @@ def _examples() -> None:
     """Offer the cases that ship with the project; folded once the library holds them."""
     held = all(workbench().cases.has(name) for name in EXAMPLES)
     with st.expander("Examples", expanded=not held):
-        for name, (label, about) in EXAMPLES.items():
-            if file_of(name).exists() and st.button(label, help=about, type="tertiary"):
+        for name, example in EXAMPLES.items():
+            if file_of(name).exists() and st.button(example.label, help=example.about, type="tertiary"):
                 take_in(workbench().cases)
                 state.open_case(name)
-                st.rerun()
+                st.switch_page(page(example.page), query_params={"case": name})
 
 
 def _labels(rows: Sequence[CaseRow]) -> dict[str, str]:

@@ -11,9 +11,9 @@ from typing import Literal
 
 import streamlit as st
 
-from engine.answer.citations import unmarked
+from engine.answer.citations import unmarked, without_markers
 from engine.cases.markup import escape, quoted, tag, visible
-from engine.core.text import BETWEEN_CELLS
+from engine.core.text import BETWEEN_CELLS, LIST_ITEM
 
 __all__ = [
     "banner",
@@ -21,12 +21,14 @@ __all__ = [
     "chart_text",
     "chips",
     "escape",
+    "gap_runs",
     "markdown_runs",
     "note",
     "plain",
     "rows_apart",
     "show",
     "table",
+    "table_classes",
     "tag",
     "text_after",
     "text_before",
@@ -40,6 +42,7 @@ _SET_OUT = re.compile(
     r"|\*\*(?P<bold>[^*\n]+)\*\*",
     re.MULTILINE,
 )
+_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+")  # "|---|---:|"
 # Between these two signs stands what makes an icon, a web address or a mail address.
 _JOINT = re.compile(r"(?<=:)(?=[\w/\\+-]+:|//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 
@@ -94,6 +97,32 @@ def markdown_runs(text: str) -> list[dict[str, str]]:
             styles[start:end] = [before or style for before in styles[start:end]]
     runs = groupby(zip(text, styles, strict=True), key=itemgetter(1))
     return [{"text": visible("".join(sign for sign, _ in run)), "style": style} for style, run in runs]
+
+
+def table_classes(sentences: Sequence[str]) -> list[str]:
+    """The look of each sentence of an answer as a part of a table: its head, another row, the rule below the head.
+
+    >>> table_classes(["Fees:", "| Who | Fee |", "|---|---|", "| Adults | 90 |"])
+    ['', 'row strong', 'between', 'row']
+    """
+    looks = ["between" if _RULE.fullmatch(text) else "row" if _is_row(text) else "" for text in sentences]
+    below = zip_longest(looks, looks[1:], fillvalue="")
+    return ["row strong" if pair == ("row", "between") else pair[0] for pair in below]
+
+
+def _is_row(text: str) -> bool:
+    """Is it a line with bars around its cells, or between them and no end mark?"""
+    line = without_markers(text)
+    between = BETWEEN_CELLS in line and line[-1] not in ".!?:" and not LIST_ITEM.match(line)
+    return "\n" not in line and (between or re.fullmatch(r"\|.+\|", line) is not None)
+
+
+def gap_runs(gap: str, before: str, after: str) -> list[dict[str, str]]:
+    """The text between two sentences of these `table_classes`; the line breaks of a table's rows are not drawn."""
+    if before and after and not gap.strip():
+        return [{"text": gap, "style": "between"}]
+    ended = gap[: before != "" and gap.startswith("\n")]
+    return [*([{"text": ended, "style": "between"}] if ended else []), *markdown_runs(gap[len(ended) :])]
 
 
 def text_before(text: str, most: int) -> str:

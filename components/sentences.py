@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from components import state
-from components.evidence import answer_pieces, answer_title
-from components.html import markdown_runs, rows_apart, text_after, text_before, visible
+from components.evidence import answer_pieces, answer_title, span_pieces
+from components.html import gap_runs, rows_apart, table_classes, text_after, text_before, visible
 from components.style import component, listen
 from engine.analyses.case_verdict import (
     OWN_VERDICTS,
@@ -56,16 +56,18 @@ def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) 
 
 def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
     """The data to draw, as plain values; no text is markup."""
-    drawn, position = [], 0
+    drawn, position, before = [], 0, ""
     mattered = strongest(case)
-    for number, sentence in enumerate(verdict.sentences, start=1):
+    looks = table_classes([case.answer.text[s.start : s.end] for s in verdict.sentences])
+    for number, (sentence, look) in enumerate(zip(verdict.sentences, looks, strict=True), start=1):
+        gap = gap_runs(case.answer.text[position : sentence.start], before, look)
         used = _used(*mattered[number]) if number in mattered else ""
-        drawn.append({**_sentence(case, number, sentence, position), "used": used})
-        position = sentence.end
+        drawn.append({**_sentence(case, number, sentence), "gap": gap, "table": look, "used": used})
+        position, before = sentence.end, look
     return {
         "title": answer_title(case),
         "sentences": drawn,
-        "tail": markdown_runs(case.answer.text[position:]),
+        "tail": gap_runs(case.answer.text[position:], before, ""),
         "chosen": state.selected_sentence(len(drawn)) or first_in_doubt(verdict),
         "passage": state.selected_passage(len(case.passages)),
     }
@@ -77,11 +79,10 @@ def first_in_doubt(verdict: CaseVerdict) -> int | None:
     return next(doubtful, None)
 
 
-def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int) -> dict[str, Any]:
+def _sentence(case: Case, number: int, sentence: SentenceVerdict) -> dict[str, Any]:
     worst = sentence.facts[0] if sentence.facts else None
     return {
         "number": number,
-        "gap": markdown_runs(case.answer.text[position : sentence.start]),
         "pieces": _pieces(case, sentence),
         "text": visible(case.answer.text[sentence.start : sentence.end]),
         "rewritten": visible(_anew(sentence.rewritten)) if sentence.rewritten else "",
@@ -115,27 +116,28 @@ def _pieces(case: Case, sentence: SentenceVerdict) -> list[dict[str, Any]]:
     """The sentence cut at its citation markers and its accepted edits, which are drawn struck and underlined."""
     if sentence.rewritten is not None:
         new = annotate(Answer(text=sentence.rewritten.value), len(case.passages), style_of(case.answer.text))
-        changed = (("del", _cited(case, sentence.start, sentence.end)), ("ins", answer_pieces(new, case.passages)))
+        changed = (
+            ("del", span_pieces(case.answer, sentence.start, sentence.end, case.passages)),
+            ("ins", answer_pieces(new, case.passages)),
+        )
         return [{**piece, "change": change} for change, pieces in changed for piece in pieces]
     pieces, position = [], sentence.start
     for edit in sentence.accepted:
         if edit.start < position or edit.end > sentence.end or case.answer.text[edit.start : edit.end] != edit.old:
             continue
-        pieces += _cited(case, position, edit.start)
+        pieces += span_pieces(case.answer, position, edit.start, case.passages)
         pieces += [{"text": visible(edit.old), "change": "del"}, {"text": visible(edit.new), "change": "ins"}]
         position = edit.end
-    return [piece for piece in (*pieces, *_cited(case, position, sentence.end)) if piece.get("text") != ""]
+    return [
+        piece
+        for piece in (*pieces, *span_pieces(case.answer, position, sentence.end, case.passages))
+        if piece.get("text") != ""
+    ]
 
 
 def _anew(mark: Mark) -> str:
     """Who wrote a sentence anew, and why."""
     return f"{mark.author} {'rewrote this sentence' if mark.value.strip() else 'deleted this sentence'}: {mark.reason}"
-
-
-def _cited(case: Case, start: int, end: int) -> list[dict[str, Any]]:
-    inside = [c for c in case.answer.citations if start <= c.start and c.end <= end]
-    moved = tuple(type(c)(start=c.start - start, end=c.end - start, number=c.number, valid=c.valid) for c in inside)
-    return answer_pieces(Answer(text=case.answer.text[start:end], citations=moved), case.passages)
 
 
 def _by(fact: FactVerdict) -> str:

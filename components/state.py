@@ -16,6 +16,7 @@ _ROWS = "groundwork_rows"
 _SELECTED = "groundwork_selected"
 _ONCE = "groundwork_once"
 _BEGUN = "groundwork_begun_evaluation"
+ASKING = "groundwork_asking"  # another question is to be asked: its form is unfolded
 SELECTABLE = ("sentence", "fact", "passage")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -33,11 +33,16 @@ def stylesheet(name: str) -> str:
     return (ASSETS / "components" / name).read_text(encoding="utf-8")
 
 
+def drawing(name: str, kind: Literal["css", "js"]) -> str:
+    """The style or script of a component behind what all of them share."""
+    return stylesheet(f"drawing.{kind}") + stylesheet(f"{name}.{kind}")
+
+
 @cache
 def component(name: str) -> Any:
     """A component of the project's own: the files NAME.css and NAME.js of assets/components."""
     return st.components.v2.component(
-        f"groundwork_{name}", html='<div class="gw"></div>', css=stylesheet(f"{name}.css"), js=stylesheet(f"{name}.js")
+        f"groundwork_{name}", html='<div class="gw"></div>', css=drawing(name, "css"), js=drawing(name, "js")
     )
 
 

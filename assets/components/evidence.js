@@ -1,11 +1,4 @@
 // An answer next to its passages: a citation opens the passage that it names. Text is only ever textContent.
-const make = (name, className, text) => {
-  const element = document.createElement(name);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-};
-
 const HINTS = {
   retrieved: "Search score: cosine to the question, plus up to 0.2 for shared words",
   "re-ranked": "Re-ranker's score of the passage's chunk set",
@@ -86,29 +79,33 @@ export default function (component) {
     open(Number(next.dataset.number), { scroll: true });
   };
 
-  for (const piece of data.answer) {
-    if (piece.number === undefined) {
-      const [, mark, rest] = piece.text.match(/^([.,;:!?)]*)([^]*)$/);
-      if (mark && answer.lastChild) { // a citation and the punctuation after it stay on one line
-        const held = make("span", "held");
-        held.append(answer.lastChild, mark);
-        answer.append(held);
-      }
-      answer.append(make("span", piece.style, rest));
-      continue;
-    }
+  const written = (piece) => {
+    if (piece.number === undefined) return make("span", piece.style, piece.text);
     const button = make("button", "cite" + (piece.valid ? "" : " invalid"), piece.number);
     button.dataset.number = piece.number;
     button.title = piece.title;
     button.setAttribute("aria-label", piece.title);
     if (piece.valid) button.onclick = () => open(piece.number, { scroll: true });
-    answer.append(button);
+    return button;
+  };
+  for (const piece of data.answer) {
+    if (piece.row) {
+      drawRow(answer.appendChild(make("span", piece.style)), piece.row, written);
+      continue;
+    }
+    const [, mark, rest] = (piece.text ?? "").match(/^([.,;:!?)]*)([^]*)$/);
+    if (mark && answer.lastChild) { // a citation and the punctuation after it stay on one line
+      const held = make("span", "held");
+      held.append(answer.lastChild, mark);
+      answer.append(held);
+    }
+    answer.append(written(mark ? { ...piece, text: rest } : piece));
   }
   left.append(make("h3", "", data.answer_title), answer);
   for (const passage of data.passages) list.append(card(passage, open, step, (number) => root.tell("source", number)));
   right.append(make("h3", "", data.passages_title), list);
   // Before anything is written there are the passages alone.
-  if (data.answer.some((piece) => piece.text || piece.number !== undefined)) root.append(left);
+  if (data.answer.length) root.append(left);
   root.append(right);
   if (data.opened) show(data.opened, true);
 }

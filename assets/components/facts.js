@@ -1,11 +1,4 @@
 // Clauses and facts as a tree; the chosen fact's evidence and rounds beside it. Up, down, j and k step through facts.
-const make = (name, className, text) => {
-  const element = document.createElement(name);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-};
-
 const passage = (seen, pick, open) => {
   const box = make("div", "passage" + (seen.decided ? " decided" : ""));
   if (seen.number) {

@@ -1,11 +1,5 @@
 // A row per retrieved passage, in the order of the search or of the re-ranking; rows slide from one to the other.
 // Text is only ever textContent.
-const make = (name, className, text) => {
-  const element = document.createElement(name);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-};
 const PAUSE = 700; // milliseconds for which the order of the search is seen before the rows move
 const SLIDE = 600;
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

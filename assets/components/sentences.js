@@ -1,14 +1,13 @@
 // The answer with its sentences in the tint of their verdicts, and beside it a card per sentence with its evidence.
 // A click or arrow key chooses a sentence on both sides; a button accepts an edit. Text is only ever textContent.
-const make = (name, className, text) => {
-  const element = document.createElement(name);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-};
-
 const HINT = "Click a sentence, or use the arrow keys, to see its evidence. A number opens its source. " +
   "The verdicts are a model's. It misses small errors where the answer uses other words than the source, so read the evidence.";
+
+// A double click is one decision; the dialog that asks who decides may be closed, so the buttons come back.
+const rest = (...buttons) => {
+  for (const button of buttons) button.disabled = true;
+  setTimeout(() => { for (const button of buttons) button.disabled = false; }, 1500);
+};
 
 const factBlock = (fact, several, decide, pick) => {
   const box = make("div");
@@ -41,7 +40,7 @@ const factBlock = (fact, several, decide, pick) => {
       const button = make("button", className, label);
       button.onclick = (event) => {
         event.stopPropagation();
-        for (const other of box.querySelectorAll("button")) other.disabled = true;
+        rest(...row.children);
         decide({ edit: edit.id, value });
       };
       row.append(button);
@@ -93,7 +92,7 @@ const ownForm = (sentence, verdicts, decide) => {
     const changed = text.value.trim() !== sentence.text.trim();
     if (!verdict && !changed) { said.textContent = "Choose a verdict, or change the sentence."; return; }
     if (!reason.value.trim()) { said.textContent = "Give a reason."; return; }
-    save.disabled = true;
+    rest(save);
     decide({ sentence: sentence.number, fact: fact.value, verdict, reason: reason.value, text: changed ? text.value : null });
   };
   form.onkeydown = (event) => event.stopPropagation();
@@ -116,7 +115,7 @@ const card = (sentence, data, decide, pick) => {
     if (!data.frozen) {
       const row = make("div", "fix");
       const undo = make("button", "keep", "Undo");
-      undo.onclick = (event) => { event.stopPropagation(); undo.disabled = true; decide({ undo: sentence.number }); };
+      undo.onclick = (event) => { event.stopPropagation(); rest(undo); decide({ undo: sentence.number }); };
       row.append(undo);
       box.append(row);
     }
@@ -154,6 +153,7 @@ export default function (component) {
       if (boxes[i]) boxes[i].setAttribute("aria-current", String(i === place));
     });
     if (boxes[place]) cards.scrollTo({ top: boxes[place].offsetTop - cards.offsetTop - 4, behavior: "smooth" });
+    if (tell && left.offsetLeft === right.offsetLeft) right.scrollIntoView({ behavior: "smooth" }); // one below the other
     if (focus) spans[place].focus();
     if (passage) marked(passage);
     if (tell) root.tell("selected", { sentence: place + 1, ...(passage && { passage }) });
@@ -161,8 +161,8 @@ export default function (component) {
 
   data.sentences.forEach((sentence, place) => {
     answer.append(...sentence.gap.map((run) => make("span", run.style, run.text)));
-    const span = make("span", "s " + sentence.kind);
-    for (const piece of sentence.pieces) {
+    const span = make("span", `s ${sentence.kind} ${sentence.table}`);
+    const written = (piece) => {
       const cited = piece.number !== undefined;
       const drawn = cited ? make("span", "cite" + (piece.valid ? "" : " invalid"), piece.number) : make("span", piece.style, piece.text);
       if (cited) drawn.title = piece.title;
@@ -170,10 +170,13 @@ export default function (component) {
         drawn.dataset.passage = piece.number;
         if (sentence.claim) drawn.onclick = (event) => { event.stopPropagation(); choose(place, false, true, piece.number); };
       }
-      const changed = piece.change ? make(piece.change) : span;
+      if (!piece.change) return drawn;
+      const changed = make(piece.change);
       changed.append(drawn);
-      if (piece.change) span.append(changed);
-    }
+      return changed;
+    };
+    if (sentence.table.startsWith("row")) drawRow(span, sentence.pieces, written);
+    else span.append(...sentence.pieces.map(written));
     spans.push(span);
     answer.append(span);
     if (!sentence.claim) { boxes.push(null); return; }

@@ -1,11 +1,5 @@
 // The answer at the left, its sources at the right as heatmaps of words, sentences or whole. A click on a sentence (or, on
 // request, a word) recolours the sources here; only a row that has not been computed is asked of Python.
-const make = (name, className, text) => {
-  const element = document.createElement(name);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-};
 const percent = (share) => (share >= 0.0995 ? Math.round(100 * share) : (100 * share).toFixed(share >= 0.00995 ? 1 : 2)) + "%";
 const ROBUST = 0.99; // the scale ends here: one extreme word would drain the others of colour
 const robust = (values) => {

@@ -45,7 +45,6 @@ from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.tools import Task, Tools as Judges
 from engine.methods.are.values import (
     IN_WORDS,
-    MEANING,
     OF_OUTCOME,
     AreRecord,
     Evidence,
@@ -156,7 +155,7 @@ def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared
     unsure = ", unsure" if ruling is not None and ruling.unsure else ""
     sure = ruling.scores.get(ruling.verdict) if ruling else None
     own = note_in_words(ruling.note) if ruling and ruling.note not in shared else ""
-    note = "; ".join(filter(None, (MEANING[fact.outcome], own)))
+    note = "; ".join(filter(None, (fact.meaning, own)))
     return (
         name,
         Cell(fact.fact.text, note="split by rules, because a reply was unparsable" if fact.fact.fallback else ""),

@@ -79,11 +79,16 @@ def probably_answered(case: Case) -> str:
 
 
 def unknown(case: Case) -> str:
-    """The mistyped words of the question; in doubt whether the documents answer it, all that none of them has."""
+    """The mistyped words of the question; in doubt whether the documents answer it, all that none of them has.
+
+    A part of a longer word, as "CO2" of "co2_ppm", is not unknown where a passage of the case has it.
+    """
     if case.answerable is None:
         return ""
-    near = [f"No document has “{word}”; the nearest word is “{other}”." for word, other in case.unknown_words if other]
-    far = [f"“{word}”" for word, other in case.unknown_words if not other and case.answerable < EVEN]
+    read = " ".join(passage.text for passage in case.passages).lower()
+    words = [(word, other) for word, other in case.unknown_words if word.lower() not in read]
+    near = [f"No document has “{word}”; the nearest word is “{other}”." for word, other in words if other]
+    far = [f"“{word}”" for word, other in words if not other and case.answerable < EVEN]
     listed = " or ".join(filter(None, (", ".join(far[:-1]), *far[-1:])))
     return " ".join([*near, *([f"No document has {listed}."] if far else [])])
 

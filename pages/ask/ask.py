@@ -43,6 +43,7 @@ EXPECTED = {
 def begin(question: str, corpus: str, method: str, model: str) -> None:
     """Start a run for this session; a running one is asked to stop."""
 
+    state.take_value(state.ASKING)
     bench = chosen_workbench()
 
     def work(run: Run[Case]) -> Case:
@@ -111,7 +112,7 @@ def ask_form(case: Case | None) -> None:
     if case is None or case.id == FIRST_CASE or run is not None:
         question_fields(case)
     else:
-        with st.expander("Ask another question"):
+        with st.expander("Ask another question", expanded=bool(state.value_of(state.ASKING))):
             question_fields(case)
 
 

@@ -7,8 +7,13 @@ import json
 import pytest
 
 from components.answer import with_pills
+from components.evidence import laid_out
 from components.html import table, tag
-from components.style import stylesheet
+from components.sentences import sentences_data
+from components.style import drawing, stylesheet
+from engine.analyses.case_verdict import CaseVerdict, SentenceVerdict
+from engine.answer.citations import annotate
+from engine.core.values import Answer, Case, Passage, Stamp
 
 SAID = "The tank holds 40 litres of brine [1][2]. The pump was replaced in March 2021 [3]. Nobody was hurt [4]."
 # The widths of the page at which a full stop is drawn below the citation before it.
@@ -42,7 +47,7 @@ PIECES = [{**piece, "valid": True, "title": "Open it"} for piece in (*PIECES, {"
 FACT = {"number": 0, "name": "1.1", "clause": 0, "text": "It holds", "word": "unsure", "sure": "", "kind": "unsure"}
 FACT |= {"attention": False, "own": "", "own_kind": "", "lines": [], "rounds": []}
 SENTENCE = {"number": 1, "gap": [], "pieces": PIECES, "text": "", "rewritten": "", "claim": True, "kind": "bad"}
-SENTENCE |= {"word": "contradicted", "by": "", "facts": [], "used": ""}
+SENTENCE |= {"table": "", "word": "contradicted", "by": "", "facts": [], "used": ""}
 DATA = {
     "evidence": {"answer": PIECES, "answer_title": "Answer", "passages": [], "passages_title": "Passages"},
     "facts": {"key": "k", "attention_title": "", "clauses": [{"number": 0, "pieces": PIECES}], "facts": [FACT]},
@@ -50,16 +55,43 @@ DATA = {
 }
 
 
+def draw(page, name, data):
+    """Draw a component by its script and style."""
+    look = f"{drawing(name, 'css')} .gw, .both {{ display: block !important; }}"
+    page.set_content(f"<style>{look}</style><div class='gw'></div>")
+    page.add_script_tag(content=drawing(name, "js").replace("export default function", "window.draw = function"))
+    page.evaluate(f"draw({{ data: {json.dumps(data)}, parentElement: document.body, setTriggerValue() {{}} }})")
+
+
 @pytest.mark.parametrize("name", list(DATA))
 def test_in_the_components(page, name):
-    page.set_content(
-        f"<style>{stylesheet(f'{name}.css')} .gw, .both {{ display: block !important; }}</style><div class='gw'></div>"
-    )
-    script = stylesheet(f"{name}.js").replace("export default function", "window.draw = function")
-    page.add_script_tag(content=script)
-    page.evaluate(f"draw({{ data: {json.dumps(DATA[name])}, parentElement: document.body, setTriggerValue() {{}} }})")
+    draw(page, name, DATA[name])
     assert page.locator(".cite").count() == 2
     assert page.evaluate(APART) == []
+
+
+TABLE = "Fees:\n\n| Who | Fee |\n|---|---|\n| Adults, new | 90 [1] |\n| Pupils | 60 |\n\nNobody else pays."
+PLACES = (
+    "() => [...document.querySelectorAll('.row')].map(row => [...row.children].map(c => c.getBoundingClientRect().x))"
+)
+
+
+@pytest.mark.parametrize("name", ["evidence", "sentences"])
+def test_a_table_in_an_answer_stands_in_columns_and_keeps_its_text(page, name):
+    answer = annotate(Answer(text=TABLE), 1, "alce")
+    passage = Passage(id="p", document="d", title="", ordinal=0, start=0, end=1, text="x")
+    case = Case(id="c", question="?", passages=(passage,), answer=answer, stamp=Stamp(model="m"))
+    own = tuple(SentenceVerdict(start=start, end=end) for start, end in answer.sentences)
+    verdict = CaseVerdict(sentences=own, finished=True, verifier="v", text=answer.text)
+    data = {
+        "evidence": {**DATA["evidence"], "answer": laid_out(answer, case.passages)},
+        "sentences": {**sentences_data(case, verdict), "verdicts": [], "frozen": True},
+    }
+    draw(page, name, data[name])
+    columns = page.evaluate(PLACES)
+    assert len(columns) == 3 and len({tuple(row) for row in columns}) == 1 and len(columns[0]) == 2
+    assert page.locator(".answer").evaluate("e => e.textContent") == TABLE.replace("[1]", "1")
+    assert page.locator(".row.strong .cell").all_inner_texts() == ["| Who |", "Fee |"]
 
 
 @pytest.mark.parametrize(("passages", "scrolls"), [(10, False), (20, True)])

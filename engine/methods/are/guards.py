@@ -218,7 +218,7 @@ def _values(fact: str) -> Iterator[tuple[Span, str, Callable[[str], bool]]]:
 
 
 def _has_word(word: str, text: str) -> bool:
-    return re.search(rf"\b{re.escape(word)}(?!\w)", text) is not None
+    return re.search(rf"\b{re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None  # "Pets" may only open the fact
 
 
 def _has_value(value: tuple[float | str, str], text: str) -> bool:

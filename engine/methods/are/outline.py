@@ -8,6 +8,7 @@ item "200 mg" under "Dosage for adults:", the cell "200 mg" in the column "Dose"
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,6 +46,18 @@ _NOT_SAID = re.compile(
     rf".*(?: in the (?:\w+ ){{0,2}}{_DOCUMENTS}\b| information\b)"
     rf"|(?:\w+: )?this (?:summary|answer|response) is based (?:solely|only) on\b)"
     r"|.*: (?:not (?:mentioned|stated|specified|given|provided)|n/?a)$",
+    re.IGNORECASE,
+)
+# What only points to what is elsewhere: "Here is the summary.", "See also section 4."
+_POINTS = re.compile(
+    r"here(?:['’]s| is| are)\b|see (?:also|section|chapter|page|appendix|annex|table|figure)\b", re.IGNORECASE
+)
+_AGREES = re.compile(
+    r"(?:sure|certainly|of course|absolutely|okay|ok|got it|understood|happy to help)[.!]?", re.IGNORECASE
+)
+_GREETS = re.compile(r"(?:dear|hi|hello|hey|good (?:morning|afternoon|evening))\b[^.!?]{0,60}[,!:]", re.IGNORECASE)
+_CLOSES = re.compile(
+    r"(?:(?:best |kind(?:est)? |warm )?(?:regards|wishes)|best|sincerely|yours(?: \w+)?|cheers|(?:many )?thanks)[,!.]?",
     re.IGNORECASE,
 )
 _HEADING = -1  # above every line
@@ -97,7 +110,7 @@ def outline(text: str) -> tuple[OutlinedSentence, ...]:
     found: list[OutlinedSentence] = []
     above: list[tuple[int, str]] = []
     columns: tuple[str, ...] = ()
-    lines = _lines(text)
+    lines = _unaddressed(_lines(text))
     for place, line in enumerate(lines):
         following = lines[place + 1] if place + 1 < len(lines) else None
         while line.opens and above and above[-1][0] >= line.depth:
@@ -114,7 +127,7 @@ def outline(text: str) -> tuple[OutlinedSentence, ...]:
             lead = line.words.rstrip(" :.")
             if line.ends and not opens_reply(line.words) and is_label(lead):
                 above.append((_HEADING if heads else line.depth, lead))
-        elif not _is_talk(line, first=place == 0):
+        elif not _is_talk(line, first=not found):
             near = [words for depth, words in above if depth != _HEADING] or [words for _, words in above]
             found.append(OutlinedSentence(line.start, line.end, ": ".join(near), line.governed, columns))
     return tuple(found)
@@ -167,6 +180,14 @@ def _lines(text: str) -> list[_Line]:
     return lines
 
 
+def _unaddressed(lines: Sequence[_Line]) -> Sequence[_Line]:
+    """The lines less a letter's greeting, and less its close with the names below."""
+    first = bool(lines) and lines[0].ends and _GREETS.fullmatch(lines[0].words) is not None
+    closing = (n for n, line in enumerate(lines) if line.opens and line.ends and _CLOSES.fullmatch(line.words))
+    last = next((n for n in closing if not any(line.governed for line in lines[n:])), len(lines))
+    return lines[first:last]
+
+
 def _is_heading(line: _Line, following: _Line | None) -> bool:
     """Is it a heading: by its mark, in bold, or a line without verb and end mark in front of a list or a sentence?"""
     if _HASHES.match(line.raw):
@@ -190,7 +211,9 @@ def _introduces(line: _Line, following: _Line | None) -> bool:
 
 def _is_talk(line: _Line, *, first: bool) -> bool:
     """Is it without words, a reference, an offer or wish, or a call that opens the answer ("Sure!")?"""
-    if not any(map(str.isalnum, line.words)) or _DEFINED.match(line.raw):
+    if not any(map(str.isalnum, line.words)) or _DEFINED.match(line.raw) or _POINTS.match(line.words):
+        return True
+    if first and _AGREES.fullmatch(line.words):
         return True
     cited = ANY_CITATION.match(line.raw)
     called = (first and line.words.endswith("!") and not line.listed) or cited  # "Great question!", "[1] Smith 2020"

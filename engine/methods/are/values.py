@@ -300,6 +300,11 @@ class FactRecord(Value, frozen=True):
         return "unsure" if doubted and stand in ("borne out", "contradicted") else stand
 
     @property
+    def meaning(self) -> str:
+        """The outcome in a sentence's words."""
+        return f"perhaps {MEANING[self.outcome]}" if self.stand == "unsure" else MEANING[self.outcome]
+
+    @property
     def edit(self) -> Edit | None:
         """The edit that was found, if any; stored checks have some that change nothing."""
         found = (done.edit for done in reversed(self.iterations) if done.edit is not None)

@@ -103,6 +103,8 @@ def test_a_doubt_names_the_words_that_no_document_has_and_a_mistyped_one_is_alwa
     assert doubted(case, Retrieval()).endswith(f" The answer uses the closest passages. {told}".rstrip())
     assert unknown(replace(case, answerable=0.6)) == (told if "nearest" in told else "")
     assert unknown(replace(case, answerable=None)) == ""
+    held = Passage(id="p", document="d", title="", ordinal=0, start=0, end=9, text="orgin_A b C: 4")
+    assert unknown(replace(case, passages=(held,))) == ""
 
 
 @pytest.mark.parametrize(
