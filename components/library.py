@@ -10,14 +10,13 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from components.html import cell, text_after, visible
 from engine.analyses.quality import Group, Quality, Standing, leaderboard
-from engine.cases.query import SORTS, CaseRow, Query
+from engine.cases.query import CaseRow, Query
 from engine.cases.review import CONCLUSIONS, STATUSES
 
 MOST_ROWS = 6  # more are scrolled
 ROW_HEIGHT = 66  # pixels: from 65 on a table breaks its lines; three fit
-LONGEST = 54  # characters of a question, which fill three lines at 1280
-WIDE, NARROW = 130, 96  # pixels of a filter; seven of them fit in a row at 1280
-SORT_NAMES = {"updated": "last change", "created": "first saved"}
+LONGEST = 100  # characters of a question, which fill three lines
+WIDE, NARROW = 200, 96  # pixels of a filter; six of them fit in a row at 1280
 
 
 def query_controls(facets: Mapping[str, Sequence[str]], *, key: str) -> Query:
@@ -29,11 +28,7 @@ def query_controls(facets: Mapping[str, Sequence[str]], *, key: str) -> Query:
         corpus = _choice("Corpus", facets["corpus"], f"{key}_corpus")
         tag = _choice("Tag", facets["tag"], f"{key}_tag")
         days = _days(key)
-        order = st.selectbox(
-            "Sort by", SORTS, format_func=lambda s: SORT_NAMES.get(s, s), key=f"{key}_sort", width=WIDE
-        )
-    ascending = order not in ("updated", "created")
-    return Query(text=text, status=status, model=model, corpus=corpus, tag=tag, sort=order, ascending=ascending, **days)
+    return Query(text=text, status=status, model=model, corpus=corpus, tag=tag, **days)
 
 
 def _choice(label: str, options: Sequence[str], key: str) -> str | None:
@@ -48,21 +43,22 @@ def _days(key: str) -> dict[str, str]:
     return {name: day.isoformat() for name, day in days.items() if day is not None}
 
 
-# In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them. What
-# tells cases apart comes first: a narrow window shows it, and the review.
+# A window of 1024 has room for the columns up to "citations", which are read first, one of 1280 for all but the last.
 WIDTHS = {
-    "question": 152,
-    "written by": 110,
-    "corpus": 112,
-    "changed": 90,
-    "review": 110,
-    "borne out": 68,
-    "unsupported": 85,
+    "question": 240,
+    "borne out": 72,
+    "unsupported": 90,
+    "unsettled": 72,
     "citations": 66,
+    "review": 108,
+    "changed": 80,
+    "written by": 87,
+    "corpus": 112,
 }
 SHARES = {
     "borne out": "Share of facts that are borne out, by the last check",
     "unsupported": "Share of facts that are contradicted or not found, and not edited",
+    "unsettled": "Share of facts that are not found, unsure or not checked",
     "citations": "Share of citations whose passage bears out a fact in the sentence",
 }
 
@@ -97,7 +93,8 @@ def _line(row: CaseRow, quality: Quality) -> dict[str, object]:
 
 
 def _shares(quality: Quality) -> dict[str, float | None]:
-    shares = (quality.borne_out_share, quality.unsupported_share, quality.citation_precision)
+    unsettled = quality.unsettled / quality.facts if quality.facts else None
+    shares = (quality.borne_out_share, quality.unsupported_share, unsettled, quality.citation_precision)
     return {name: None if share is None else 100 * share for name, share in zip(SHARES, shares, strict=True)}
 
 

@@ -1,4 +1,4 @@
-"""The sign-off: the text that is signed, its changes, what is open; then a conclusion with its reason."""
+"""The sign-off: what is open, a conclusion with its reason, then the text that is signed and its changes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from engine.core.values import Case
 
 MEANING: dict[Conclusion, str] = {
     "stands": "The answer is reliable as given.",
-    "stands as edited": "The text above is reliable; the original answer is not.",
-    "partly stands": "The text above is reliable, except what is not borne out.",
+    "stands as edited": "The text below is reliable; the original answer is not.",
+    "partly stands": "The text below is reliable, except what is not borne out.",
     "does not stand": "The answer is not reliable.",
 }
 
@@ -32,14 +32,6 @@ def sign_off_view(case: Case, review: Review, author: str) -> None:
     """Show what is signed and take the conclusion."""
     verdict = case_verdict(case, review)
     show(tag("p", tag("b", escape(verdict_line(case, verdict)))))
-    record = record_of(case) if verdict else None
-    edited = bool(verdict and verdict.accepted)
-    st.subheader("Text that you sign" + (f", with {counted(verdict.accepted, 'edit')}" if verdict and edited else ""))
-    show(tag("div", with_pills(verdict.text if verdict else case.answer.text), class_="gw-answer gw-signed"))
-    if record is not None and (record.edits or edited):
-        with st.expander("Tracked changes", expanded=edited):
-            draw(tracked_text(case, record, review))
-            note("Struck: taken out. Underlined: put in. The text above leaves out undecided edits.")
     for line in open_items(case, verdict, review) if verdict else ():
         st.warning(plain(line))
     with st.form("sign_off", border=False):
@@ -55,9 +47,23 @@ def sign_off_view(case: Case, review: Review, author: str) -> None:
         reason = st.text_input("Reason", key="sign_off_reason", placeholder="what you read and why you decided")
         note(f"Signed by {author}. Signing freezes the case; a later change needs a new version.")
         asked = st.form_submit_button("Sign off and freeze", type="primary")
+    refused = st.container()
+    record = record_of(case) if verdict else None
+    edited = bool(verdict and verdict.accepted)
+    with_edits = f", with {counted(verdict.accepted, 'edit')}" if verdict and edited else ""
+    # The headings of Streamlit are smaller than the text in a dialog.
+    show(tag("h3", f"Text that you sign{with_edits}", class_="gw-question"))
+    show(tag("div", with_pills(verdict.text if verdict else case.answer.text), class_="gw-answer gw-signed"))
+    if record is not None and (record.edits or edited):
+        with st.expander("Tracked changes"):
+            draw(tracked_text(case, record, review))
+            note("Struck: taken out. Underlined: put in. The text above leaves out undecided edits.")
     if not asked:
         return
-    if conclusion is None:
-        st.error("Choose a conclusion.")
-        return
-    write_marks(case.id, sign_off(author, conclusion, reason, verdict.headline if verdict else ""), review.head or None)
+    with refused:
+        if conclusion is None:
+            st.error("Choose a conclusion.")
+            return
+        write_marks(
+            case.id, sign_off(author, conclusion, reason, verdict.headline if verdict else ""), review.head or None
+        )

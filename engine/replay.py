@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ from engine.analyses.kind import Floor, Loaders, Outcome
 from engine.analyses.reading import answer_again, stored_answer
 from engine.analyses.registry import find
 from engine.core.canonical import canonical, plain
-from engine.core.errors import CaseError, GroundworkError
+from engine.core.errors import Cancelled, CaseError, GroundworkError
 from engine.core.files import ROOT, package_versions
 from engine.core.progress import Watch
 from engine.core.settings import BEST_SENTENCE, Retrieval
@@ -253,20 +254,35 @@ def replay(case: Case, watch: Watch = Watch()) -> Replay:
     return compared(case, _fresh(stripped(case), watch))
 
 
-def recompute(case: Case, tools: Loaders) -> Outcomes:
-    """The outcome of every part of a stripped case, by its place."""
-    outcomes = {"stamp.inputs": Outcome(values=inputs_hash(case.question, case.passages))}
-    if case.hits:
-        outcomes["hits"] = _tried(hits_again, case, tools)
+def part_names(case: Case) -> dict[str, str]:
+    """The parts that a replay computes again, in its order: their places and their names in words."""
+    names = {"hits": "search"} if case.hits else {}
     if case.chunk_sets:
-        outcomes["chunk_sets"] = _tried(sets_again, case, tools)
-    outcomes["answer"] = _tried(answer_again if _by_reader(case) else scored_again, case, tools)
+        names["chunk_sets"] = "re-ranking"
+    names["answer"] = "answer"
     for analysis in case.analyses:
-        outcomes[f"analyses[{analysis.id}]"] = _tried(_analysis, case, analysis, tools)
+        kind, (_, _, by) = find(analysis.kind), analysis.id.partition(":")
+        names[f"analyses[{analysis.id}]"] = f"{kind.title if kind else analysis.kind}{by and f' ({by})'}"
+    return names
+
+
+def recompute(case: Case, tools: Loaders, watch: Watch = Watch()) -> Outcomes:
+    """The outcome of every part of a stripped case, by its place; `watch` is told the place before it begins."""
+    outcomes = {"stamp.inputs": Outcome(values=inputs_hash(case.question, case.passages))}
+    work: dict[str, Callable[..., Outcome]] = {
+        "hits": hits_again,
+        "chunk_sets": sets_again,
+        "answer": answer_again if _by_reader(case) else scored_again,
+        **{f"analyses[{a.id}]": partial(_analysis, a) for a in case.analyses},
+    }
+    names = part_names(case)
+    for number, (place, name) in enumerate(names.items(), start=1):
+        watch.step(name, number, len(names) + 1)  # the comparison comes last
+        outcomes[place] = _tried(work[place], case, tools)
     return outcomes
 
 
-def _analysis(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
+def _analysis(analysis: Analysis, case: Case, tools: Loaders) -> Outcome:
     kind = find(analysis.kind)
     if kind and kind.again:
         return kind.again.run(case, analysis, tools)
@@ -309,20 +325,35 @@ def compared(case: Case, outcomes: Outcomes) -> Replay:
     return Replay(case=case.id, numbers=tuple(numbers), versions=tuple(v for v in versions if v[1] != v[2]))
 
 
+MARK = b"replaying "  # begins a line of the process that says which part it computes
+
+
+class ReplayPart(NamedTuple):
+    """Where a replay is: the name of the part, its number from 1, how many parts there are."""
+
+    name: str = "starting"
+    number: int = 0
+    total: int = 0
+
+
 def _fresh(case: Case, watch: Watch) -> Outcomes:
-    started = time.monotonic()
     # The input comes from a file: a pipe that the process is slow to read would have to be fed while waiting.
     with tempfile.TemporaryFile() as given:
         given.write(canonical(case))
         given.seek(0)
         command = [sys.executable, "-m", "engine.replay"]
         process = subprocess.Popen(command, cwd=ROOT, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        place, since = ReplayPart(), time.monotonic()
         try:
             while True:
-                with suppress(subprocess.TimeoutExpired):
+                try:
                     out, err = process.communicate(timeout=0.3)
                     break
-                watch.step("replay", int(time.monotonic() - started))
+                except subprocess.TimeoutExpired as waited:
+                    now = _last_part(waited.output or b"")
+                if now != place:
+                    place, since = now, time.monotonic()
+                _report(watch, place, time.monotonic() - since)
         except BaseException:
             process.kill()
             process.communicate()
@@ -333,11 +364,34 @@ def _fresh(case: Case, watch: Watch) -> Outcomes:
     return decoded(out.rpartition(b"\n")[2], Outcomes)
 
 
+def _last_part(out: bytes) -> ReplayPart:
+    """The part that the process said last.
+
+    >>> _last_part(b'\\nreplaying ["search",1,3]\\nreplaying ["answer",2,3]\\nreplay')
+    ReplayPart(name='answer', number=2, total=3)
+    """
+    said = re.findall(rb"^%b(.*)\n" % MARK, out, re.MULTILINE)
+    return decoded(said[-1], ReplayPart) if said else ReplayPart()
+
+
+def _report(watch: Watch, place: ReplayPart, seconds: float) -> None:
+    """Tell the part and how long it has taken, which moves also within a long part; raise `Cancelled` if asked to."""
+    name, number, total = place
+    watch.report(f"{name}, {seconds:.0f} s" + (", part" if total else ""), number, total)
+    if watch.cancel.is_set():
+        raise Cancelled("The replay was stopped. Nothing was changed.")
+
+
+def _tell(*place: Any) -> None:
+    sys.stdout.buffer.write(b"\n" + MARK + canonical(place) + b"\n")
+    sys.stdout.buffer.flush()
+
+
 def main() -> None:
     """The process of its own."""
     case = Case.from_dict(msgspec.json.decode(sys.stdin.buffer.read()))
     # Libraries print to standard output now and then; the last line is ours.
-    sys.stdout.buffer.write(b"\n" + canonical(recompute(case, Loaders())))
+    sys.stdout.buffer.write(b"\n" + canonical(recompute(case, Loaders(), Watch(report=_tell))))
 
 
 if __name__ == "__main__":

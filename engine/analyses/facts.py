@@ -152,7 +152,7 @@ def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], revie
 
 def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared: list[str]) -> tuple[Cell | str, ...]:
     ruling = fact.ruling
-    unsure = ", unsure" if ruling is not None and ruling.unsure else ""
+    unsure = ", unsure" if fact.stand == "unsure" else ""
     sure = ruling.scores.get(ruling.verdict) if ruling else None
     own = note_in_words(ruling.note) if ruling and ruling.note not in shared else ""
     note = "; ".join(filter(None, (fact.meaning, own)))

@@ -13,6 +13,7 @@ import re
 import tokenize
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -148,6 +149,12 @@ def _passages(named: Json) -> list[Any]:
         return searched
     columns = ((_COLUMN.fullmatch(name), value) for name, value in named.items())
     found = sorted((match[1], int(match[2]), value) for match, value in columns if match and isinstance(value, str))
+    for (kind, one, _), (same, other, _) in pairwise([("", 0, ""), *found]):
+        if other > one + 1 and (same == kind or other > 1):
+            raise RecordError(
+                f"The {same} {other - 1} is empty, and {same} {other} is not. Citations go by these numbers. Fill it, "
+                "or number the others anew."
+            )
     return [value for _, _, value in found]
 
 

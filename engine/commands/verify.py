@@ -233,10 +233,10 @@ def facts(
 
 
 def summary(record: AreRecord) -> shared.Record:
-    """The measures after editing at the top of a line, how many facts came to what, and how many rulings are unsure."""
+    """The measures after editing at the top of a line, how many facts came to what, and how many are unsure."""
     after = record.report.after if record.report else None
     reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}
-    unsure = sum(fact.ruling is not None and fact.ruling.unsure for fact in record.facts)
+    unsure = sum(fact.stand == "unsure" for fact in record.facts)
     return {**reached, "outcomes": dict(Counter(fact.outcome for fact in record.facts)), "unsure": unsure}
 
 

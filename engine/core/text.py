@@ -48,7 +48,9 @@ _LETTER_LABELS = word_set(
     "experiment procedure exhibit form series model method compound product solution flask tube"
 )
 _OPENERS = "\"'“‘«([{¿¡"
-_END = re.compile(r"[.!?…]+[\"'”’»)\]}]*(?=\s)|[。！？]+[」』”’）]*")
+# A note or citation behind the end of a sentence, as in "cats.[^1]", "cats.[citation needed]", "cats.¹", "cats.*"
+_NOTES = r"(?:\[[^\[\]\n]{1,20}\]|[¹²³⁰⁴-⁹]{1,3}|[*†‡])*"
+_END = re.compile(rf"[.!?…]+[\"'”’»)\]}}]*{_NOTES}(?=\s)|[。！？]+[」』”’）]*")
 _LIST_ITEM = re.compile(r"\s*(?:[-*•–·▪]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]\s+|(?:step|exercise)\s+\d+\b)", re.I)
 # The time at the start of an entry of a log, a chat or a transcript: "[09:04]", "2024-10-03 02:05", "12/03/24, 9:15".
 _STAMP = re.compile(
@@ -80,7 +82,7 @@ def sentences(text: str) -> tuple[Span, ...]:
     return tuple(found)
 
 
-_ENDED = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
+_ENDED = re.compile(rf"[.!?:;…。！？][\"'”’»)\]]*{_NOTES}$")
 _NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 LIST_ITEM = re.compile(r"(?:\d{1,3}[.)]|\(?[a-z]\)|[-*•]|step \d+)\s", re.I)
 
@@ -289,7 +291,7 @@ def content_words(text: str) -> tuple[str, ...]:
     ('1200', 'ml', 'flask', 'cooled', 'twice', 'took', '2', 'hours')
     """
     plain = well_formed(unligated(text)).replace("’", "'").lower()
-    bare = (_AROUND.sub("", word) for word in ANY_CITATION.sub(" ", plain).split())
+    bare = (_AROUND.sub("", word) for word in ANY_CITATION.sub(" ", plain).replace("_", " ").split())
     return tuple(normal_number(word) for word in bare if word and word not in STOP_WORDS)
 
 

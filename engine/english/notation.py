@@ -5,9 +5,9 @@ written in digits or with a shortened month become words (dateparser). An amount
 evidence, in digits, words or Roman digits, becomes that of the claim where both are equal (units by pint); where they
 differ, it keeps its own notation. "<", ">", "≤" and "≥" before a number become words. "03/05/2024" is either day where
 no date of the texts tells which is the month. No paper's method. Left out: years of two digits, "2.000" for two
-thousand, a third for 33%, "~50", the end of a range whose start has its unit too ("3-5 km"). Tried, and as good for
-false claims as for true ones: abbreviated names ("WHO"), decades for years, numbers that fit a comparison ("over a
-million" for 1.2 million).
+thousand ("2.000,00" is read), a third for 33%, "~50", the end of a range whose start has its unit too ("3-5 km").
+Tried, and as good for false claims as for true ones: abbreviated names ("WHO"), decades for years, numbers that fit a
+comparison ("over a million" for 1.2 million).
 """
 
 from __future__ import annotations
@@ -165,13 +165,15 @@ _LONGEST = 24  # characters of a number in words and what joins the next one to 
 _AFTER_ONE = re.compile(rf"(?:\d|\b{_CARDINAL}){_TO}$", re.IGNORECASE)
 _ROMAN = {"I": 1, "V": 5, "X": 10}
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "M": 1e6, "bn": 1e9}
+EUROPEAN = r"\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d{1,3}(?:\.\d{3}){2,}(?![\d,.])"  # "18.450,00", "1.234.567"
 _AMOUNT = re.compile(
     rf"(?P<sign>(?<![A-Za-z])(?:{'|'.join(map(re.escape, (*_SIGNS, *_CODES)))}){_BLANK}?)?"
     rf"(?P<minus>\bminus{_BLANK}|(?<![^\s(])[-\u2212])?(?<![\w.,/])"
     rf"(?P<number>(?P<share>\b(?i:{'|'.join(_SHARES)})\b(?!-| an?\b| of \d))"
     rf"|(?P<roman>\b(?=[IVX]{{2}})(?:X{{1,3}}(?:IX|IV|V?I{{0,3}})|I[VX]|VI{{1,3}}|I{{2,3}})\b)"
     rf"|(?P<words>\b(?i:{_WORDS}))"
-    rf"|(?P<digits>(?<![A-Z]-)(?:\d{{1,3}}(?P<mark>, ?|'|{_BLANK})\d{{3}}(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d+)?))"
+    rf"|(?P<digits>(?<![A-Z]-)(?:{EUROPEAN}"
+    rf"|(?:\d{{1,3}}(?P<mark>, ?|'|{_BLANK})\d{{3}}(?:(?P=mark)\d{{3}})*(?!\d)|\d+)(?:\.\d+)?)))"
     rf"(?!\d|[.,/^]\d)"
     rf"(?P<scale>{_BLANK}(?:thousand|[mbtr]+illion)\b|(?(sign)(?:k|m|M|bn)\b|(?!)))?"
     rf"(?:{_BLANK}?(?P<unit>per cent\b|degrees [CF]\w+|[%€$£¥]|°?[A-Za-zµμ]{{1,16}}(?:/[A-Za-z]{{1,9}})?(?![A-Za-z])))?"
@@ -236,9 +238,20 @@ def _amount(found: re.Match[str]) -> Amount | None:
     before = "".join(found.string[max(0, start - _LONGEST) : start].lower().split()[-1:])
     if found["roman"]:
         return Amount(start, end, value, f"after {before}")
-    digits = re.sub(r"[^\d.]|\.00?$", "", found["digits"] or "")
+    digits = re.sub(r"\.00?$", "", in_digits(found["digits"] or ""))
     plain = not digits or found["scale"] or digits == _rounded(abs(value))
     return Amount(start, end, value, after=f"after {before}") if plain else None
+
+
+def in_digits(number: str) -> str:
+    """A number in digits with a point for its decimals and no mark between thousands.
+
+    >>> in_digits("2,500.5"), in_digits("18.450,00"), in_digits("1.234.567")
+    ('2500.5', '18450.00', '1234567')
+    """
+    if re.fullmatch(EUROPEAN, number):
+        number = number.replace(".", "").replace(",", ".")
+    return re.sub(r"[^\d.]", "", number)
 
 
 def _value(found: re.Match[str]) -> float:
@@ -248,7 +261,7 @@ def _value(found: re.Match[str]) -> float:
     if found["roman"]:
         digits = [_ROMAN[c] for c in found["roman"]]
         return float(sum(-a if a < b else a for a, b in zip(digits, [*digits[1:], 0], strict=True)))
-    value = _spelled(found["words"]) if found["words"] else float(re.sub(r"[^\d.]", "", found["digits"]))
+    value = _spelled(found["words"]) if found["words"] else float(in_digits(found["digits"]))
     value *= _SCALES.get((found["scale"] or "").strip(), 1.0)
     return -value if found["minus"] else value
 

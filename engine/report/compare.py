@@ -27,6 +27,7 @@ from engine.methods.refinement.assess import RefinementReport, report_facts, rep
 # What differs between any two runs and says nothing about how they were made.
 NOT_SETTINGS = ("created", "inputs")
 NO_VERDICT = "no verdict"
+NOT_SET = "not set"
 
 
 class Difference(Value, frozen=True):
@@ -52,6 +53,12 @@ class Aligned(Value, frozen=True):
     match: str
     cited: tuple[int, int] = (0, 0)
     attribution: dict[str, tuple[float | None, float | None]] = {}
+
+    @property
+    def differs(self) -> bool:
+        """Whether its number, its citations or its attribution is not the same in both cases."""
+        pairs = ((self.left, self.right), self.cited, *self.attribution.values())
+        return any(left != right for left, right in pairs)
 
 
 class Comparison(Value, frozen=True):
@@ -119,8 +126,8 @@ def score_differences(left: Case, right: Case) -> tuple[Difference, ...]:
 def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
     """Model, revision, settings, seed and versions that are not the same."""
     sides = [leaves({k: v for k, v in s.to_dict().items() if k not in NOT_SETTINGS}) for s in (left, right)]
-    told = ({name: "not set" if value in (None, "") else str(value) for name, value in side} for side in sides)
-    return differences(told, absent="not set")
+    told = ({name: NOT_SET if value in (None, "") else str(value) for name, value in side} for side in sides)
+    return differences(told, absent=NOT_SET)
 
 
 MATCHES = ("same passage", "same text", "overlapping span")  # the best first

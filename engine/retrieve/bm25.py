@@ -32,7 +32,7 @@ Places = NDArray[np.intp]
 # Numbers whole ("section 3.1", "2,500"), and words of one letter ("vitamin C"), which the library leaves out
 _WORD = r"(?u)\b\d+(?:[.,]\d+)*\b|(?<!['’])\b\w+\b"
 _THOUSANDS = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
-_READ = f"{_WORD} of well-formed text, without commas in {_THOUSANDS.pattern}"
+_READ = f"{_WORD} of well-formed text, without underscores and commas in {_THOUSANDS.pattern}"
 _HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False, "token_pattern": _WORD}
 _K1, _B = 1.5, 0.75
 _ROUNDING = 1e-4  # of sums of what words add
@@ -57,8 +57,8 @@ def best_rows(scores: Floats, count: int) -> Places:
 
 
 def _spelled(text: str) -> str:
-    """`text` with one spelling of accents and of thousands: 2,500 is 2500."""
-    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), well_formed(text))
+    """`text` with one spelling of accents and of thousands (2,500 is 2500), and "co2_ppm" as two words."""
+    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), well_formed(text)).replace("_", " ")
 
 
 def _tokens(texts: list[str]) -> list[list[str]]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import tomli_w
@@ -69,7 +69,7 @@ class Config(Value, frozen=True):
     study: str
     data: str
     title: str = ""
-    n: int = 0
+    n: Annotated[int, msgspec.Meta(ge=0)] = 0
     methods: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (1337,)
     model: str = EMBEDDED

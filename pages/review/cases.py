@@ -1,5 +1,8 @@
 """Cases: the library; and of the open case its review, report, export and replay."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -21,7 +24,7 @@ from engine.cases.review import MarkDraft, check_chain, review_of, signing_key
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import Case
-from engine.replay import Replay, replay
+from engine.replay import Replay, part_names, replay
 from engine.report.build import html_report, markdown_report
 
 
@@ -39,7 +42,7 @@ def library() -> None:
     note(
         counted(found, "case")
         if found == len(rows)
-        else f"The first {len(rows):,} of {found:,} cases. Refine the search to see fewer."
+        else f"The {len(rows):,} cases changed last, of {found:,}. Refine the search to see others."
     )
     if not rows:
         st.info("No cases match. Change the search, ask a question, or import an answer.")
@@ -138,8 +141,22 @@ def replaying(case: Case) -> None:
     st.header(plain(result.summary))
     for package, stamped, here in result.versions:
         note(f"{package}: version {stamped} in the case, {here} here.")
-    rows = [{k: cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in result.rows]
-    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    for part, rows in by_part(result.rows, part_names(case)).items():
+        same = sum(row["result"] == "reproduced" for row in rows)
+        label = f"{part[:1].upper()}{part[1:]}: {same:,} of {counted(len(rows), 'value')} reproduced"
+        with st.expander(plain(label), expanded=same < len(rows)):
+            st.dataframe(pd.DataFrame(rows), hide_index=True)
+
+
+def by_part(rows: Sequence[dict[str, Any]], names: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a replay under the names of their parts, each place without its part."""
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        part = next((part for part in names if row["place"].startswith(part)), "")
+        place = row["place"].removeprefix(part).removeprefix(".") or part
+        words = {key: cell(value) if isinstance(value, str) else value for key, value in row.items()}
+        parts.setdefault(names.get(part, "inputs"), []).append(words | {"place": cell(place)})
+    return parts
 
 
 def tags_of(case: Case) -> None:

@@ -1,32 +1,36 @@
-"""Compare: two cases, or two answers of one case; settings that differ on top, then words, passages, verdicts."""
+"""Compare: two cases, or two answers of one case; the answers on top, then passages, verdicts, settings."""
 
+import re
 from collections.abc import Sequence
 
 import streamlit as st
 
 from components import state
 from components.cache import analyses, workbench
-from components.diff import aligned_passages, differences, word_diff
+from components.diff import OTHERS, aligned_passages, differences, one_side
 from components.frame import told_apart
 from components.heading import heading
-from components.html import plain, visible
+from components.html import escape, note, plain, show, tag, visible
 from components.polling import result_of, wait_for
 from components.runs import Run
 from components.settings_panel import chosen_workbench
 from components.state import open_case_id
+from engine.analyses.case_verdict import case_verdict
 from engine.analyses.refinement import title_of
+from engine.answer.citations import without_markers
 from engine.cases.query import CaseRow
-from engine.cases.review import review_of
+from engine.cases.review import Review, review_of
 from engine.core.errors import GroundworkError
 from engine.core.settings import all_settings
+from engine.core.text import counted
 from engine.core.values import Case
 from engine.models.defaults import default_for
-from engine.report.compare import compare_cases, conditions, side
+from engine.report.compare import NOT_SET, Comparison, compare_cases, conditions, side
 
 LISTED = 1_000  # cases offered by the two pickers
 LONGEST = 32  # characters of a question in a picker
 OWN = "the case's answer"
-SETTINGS = {f"settings.{setting.path}": f"{setting.label} ({setting.path})" for setting in all_settings()}
+LABELS = {setting.path: f"{setting.label} ({setting.path})" for setting in all_settings()}
 
 
 def pick() -> tuple[str, str] | None:
@@ -39,11 +43,8 @@ def pick() -> tuple[str, str] | None:
     current = open_case_id()
     first = current if current in names else rows[0].id
     second = partner_of(first, rows)
-    columns = st.columns(2)
-    with columns[0]:
-        left = _side("left", names, first)
-    with columns[1]:
-        right = _side("right", names, second)
+    with st.container(horizontal=True):
+        left, right = _side("left", names, first), _side("right", names, second)
     if not right:
         st.info(
             "No other answer to this question is in the library. Choose a case on the right, ask the question again"
@@ -129,7 +130,48 @@ def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
     return found if isinstance(found, tuple) else (left, right)
 
 
-heading("Compare", "Compare two cases, or two answers of one case: settings, words, passages, scores and verdicts.")
+def answer_head(case: Case, review: Review, condition: str) -> None:
+    """Who wrote an answer, its facts by state, and its citations."""
+    title = ": ".join(filter(None, (case.stamp.model, title_of(condition))))
+    verdict = case_verdict(case, review)
+    checked = verdict.headline.removesuffix(".") if verdict else "Not checked"
+    cited = counted(len(case.answer.citations), "citation")
+    if verdict and verdict.citations:
+        cited = f"{verdict.citations_supported} of {counted(verdict.citations, 'citation')} supported"
+    facts = f"{checked}. {cited}."
+    show(tag("h3", escape(title)) + tag("p", escape(facts), class_="gw-note"))
+
+
+def summary(found: Comparison) -> str:
+    """How many words only one side has, and how many passages and verdicts differ."""
+    texts = ("".join(word.text for word in found.words if word.change == change) for change in ("removed", "added"))
+    left, right = (len(re.findall(r"\w+", without_markers(text))) for text in texts)
+    passages = counted(sum(passage.differs for passage in found.passages), "passage")
+    attribution = "" if found.methods else " The answers have no attribution method in common."
+    return (
+        f"{counted(left, 'word')} only on the left, {right:,} only on the right (underlined)."
+        f" {passages} and {counted(len(found.verdicts), 'verdict')} differ.{attribution}"
+    )
+
+
+def settings_table(found: Comparison, left: str, right: str) -> None:
+    """The settings that differ, folded below the two writers; those that only one side has come last."""
+    if not found.settings:
+        note("Both were made with the same model, settings and versions.")
+        return
+    writers = f"Same writer: {left}" if left == right else f"Different writers: {left} / {right}"
+    others = sum(setting.name != "model" for setting in found.settings)
+    rows = sorted(found.settings, key=lambda setting: NOT_SET in (setting.left, setting.right))
+    with st.expander(plain(f"{writers}. Other settings that differ: {others}.")):
+        differences((_setting_name(setting.name), setting.left, setting.right) for setting in rows)
+
+
+def _setting_name(name: str) -> str:
+    path, bracket, index = name.removeprefix("settings.").partition("[")
+    return LABELS.get(path, path) + bracket + index
+
+
+heading("Compare", "Compare two cases, or two answers of one case: words, passages, scores, verdicts and settings.")
 chosen = pick()
 if chosen is not None:
     store = workbench().cases
@@ -138,15 +180,24 @@ if chosen is not None:
     except GroundworkError as error:
         st.error(plain(str(error)))
         st.stop()
+    page = st.container()
     left, right = on_one_scale(left, right)
-    found = compare_cases(left, right, review_of(left_marks), review_of(right_marks))
-    if found.questions_differ:
-        st.warning("The two questions differ, so the answers are not comparable.")
-    same = "Both were made with the same model, settings and versions."
-    differences("Settings that differ", found.settings, same, SETTINGS)
-    st.header("Answer, word by word")
-    word_diff(found.words, left="the left answer", right="the right answer")
-    aligned_passages(found)
-    if found.scores:
-        differences("Scores that differ", found.scores, "No score differs.")
-    differences("Verdicts that differ", found.verdicts, "No verdict differs.")
+    reviews = review_of(left_marks), review_of(right_marks)
+    found = compare_cases(left, right, *reviews)
+    with page:
+        if found.questions_differ:
+            st.warning("The two questions differ, so the answers are not comparable.")
+        else:
+            show(tag("h2", escape(left.question), class_="gw-question"))
+        show(tag("p", escape(summary(found)), class_="gw-lead"))
+        sides = zip(st.columns(2, gap="large"), (left, right), reviews, chosen, OTHERS, strict=True)
+        for column, case, review, name, other in sides:
+            with column:
+                answer_head(case, review, name.partition(":")[2])
+                one_side(found.words, other)
+        aligned_passages(found)
+        for title, rows in (("Scores that differ", found.scores), ("Verdicts that differ", found.verdicts)):
+            if rows:
+                st.header(title)
+                differences((row.name, row.left, row.right) for row in rows)
+        settings_table(found, left.stamp.model, right.stamp.model)

@@ -27,6 +27,7 @@ ONE_SPACE = [
     ["He sold 48 shares to Kestrin Ltd.", "Ms Brandvik sold 16."],
     ["Ask S. Whitehall, P. Brandt or M.P. Cole.", "It took 30 s.", "See p. 5."],
     ["It was published in Vol. IV on Jan. 5.", "Nobody read it."],
+    ["Pets need consent.[1][^2]", "Cats do not.¹", "Birds sing.*", "He lied.[citation needed]", "It ended."],
     ["Smith v. Jones turned on v. 2.0 of the licence, cl. 4.", "The supply gave 230 V.", "It burned."],
 ]
 
@@ -77,6 +78,12 @@ def test_a_heading_is_a_line_of_its_own_on_what_follows(text: str, heads: list[b
     assert headings(text, sentences(text)) == heads
 
 
+def test_a_note_behind_a_sentence_does_not_make_it_a_heading() -> None:
+    text = "The tenant may keep two cats.[^1] Dogs need consent.[2]\n\n[^1]: Since 2020.\n"
+    spans = sentences(text)
+    assert headings(text, spans) == [False, False, False]
+
+
 def test_headings_steps_and_wrapped_lines() -> None:
     text = (
         "Synthesis of acetaminophen\n\n1. Dissolve the solid. Keep it hot.\n2. Filter\n- Wash it\n"
@@ -120,6 +127,10 @@ def test_words() -> None:
 )  # fmt: skip
 def test_normal_number(word: str, normal: str) -> None:
     assert normal_number(word) == normal
+
+
+def test_a_column_name_is_its_words() -> None:
+    assert content_words("co2_ppm: 1650") == ("co2", "ppm", "1650")
 
 
 def test_content_words() -> None:

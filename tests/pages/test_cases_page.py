@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import Future
 
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+from components.library import WIDTHS
+from components.runs import Run
 from engine.analyses.facts import record_of
 from engine.cases.query import Query
 from engine.cases.review import MarkDraft, review_of
 from engine.methods.are.backtrack import proposed
+from engine.replay import Number, Replay
 from engine.report.compare import conditions
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
@@ -57,7 +61,10 @@ def test_the_page_lists_the_library_and_the_open_case(app):
     assert [t.label for t in app.tabs][-3:] == ["Review", "Report and export", "Replay"]
     assert "2 cases" in page_text(app)
     table = app.dataframe[0].value
-    assert list(table.columns[:5]) == ["question", "written by", "corpus", "changed", "review"]  # seen at 700 pixels
+    first = ["question", "borne out", "unsupported", "unsettled", "citations"]  # seen at 1024 pixels
+    assert list(table.columns[:5]) == first and sum(WIDTHS[name] for name in first) <= 550
+    assert WIDTHS["question"] >= 240  # three lines hold most questions
+    assert "Sort by" not in [box.label for box in app.selectbox]  # the heads of the table sort it
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", changed) for changed in table["changed"])
 
 
@@ -72,15 +79,15 @@ def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
     store().save(checked())
     app.run()
     assert not app.exception
-    table = next(t.value for t in app.dataframe if "unsupported" in t.value and "question" in t.value)
+    table = app.dataframe[0].value
     line = table[table["question"] == "What of the bridge?"].iloc[0]
-    assert (round(line["borne out"]), round(line["unsupported"])) == (33, 67)
+    assert [round(line[name]) for name in ("borne out", "unsupported", "unsettled")] == [33, 67, 33]
     assert table["borne out"].isna().sum() == 2
-    board = next(t.value for t in app.dataframe if "unsettled" in t.value)
+    board = app.dataframe[1].value
     assert list(board["writer"]) == ["someone"] and [round(share) for share in board["borne out"]] == [33]
     group = next(control for control in app.segmented_control if control.label == "Group by")
     group.set_value("method").run()
-    board = next(t.value for t in app.dataframe if "unsettled" in t.value)
+    board = app.dataframe[1].value
     assert list(board["method"]) == ["vanilla"] and list(board["does not stand"]) == [0]
 
 
@@ -166,6 +173,10 @@ def test_what_is_signed_is_the_text_with_the_accepted_edits_over_its_changes(app
     signed = next(e.proto.body for e in dialog.get("html") if "gw-signed" in e.proto.body)
     assert "1934" in signed and "1932" not in signed
     assert [w.value for w in dialog.warning] == ["Sentence 2 is not borne out and still in the text."]
+    drawn = [type(element).__name__ for element in dialog.main]
+    assert drawn.index("Warning") < drawn.index("Radio")
+    assert "Text that you sign, with 1 edit</h3>" in page_text(dialog)  # not Streamlit's, small in a dialog
+    assert not dialog.expander[0].proto.expanded  # the answer is not shown twice
     dialog.radio[0].set_value("partly stands")
     field(dialog, "Reason").set_value("No source on the whales.")
     button(dialog, "Sign off and freeze").click().run()
@@ -197,6 +208,25 @@ def test_an_override_is_shown_with_its_reason_also_after_sign_off_and_an_accepte
     assert "the other bridge" in history
 
 
+def test_a_replay_is_shown_by_its_parts_those_that_drifted_open(app):
+    run = Run(future=Future())
+    numbers = [
+        Number(place="hits[0].parts.bm25", status="reproduced", stored=1.0, replayed=1.0),
+        Number(place="answer.text", status="drifted", stored="one", replayed="two"),
+    ]
+    run.future.set_result(Replay(case="first", numbers=tuple(numbers)))
+    app.session_state["groundwork_runs"] = {"replay_first": run}
+    run.see()
+    app.run()
+    assert not app.exception
+    parts = {one.label: one for one in app.expander if "reproduced" in one.label}
+    assert [(label, one.proto.expanded) for label, one in parts.items()] == [
+        ("Answer: 0 of 1 value reproduced", True),
+        ("Search: 1 of 1 value reproduced", False),
+    ]
+    assert list(parts["Search: 1 of 1 value reproduced"].dataframe[0].value["place"]) == ["[0].parts.bm25"]
+
+
 def test_the_bin_gives_a_case_back(app):
     store().delete("second")
     app.run()
@@ -209,12 +239,9 @@ def test_compare_shows_what_differs(app):
     assert not app.exception
     assert app.title[0].value == "Compare"
     assert "two questions differ" in app.warning[0].value
-    assert [s.value for s in app.header] == [
-        "Settings that differ",
-        "Answer, word by word",
-        "Passages",
-        "Verdicts that differ",
-    ]
+    assert not app.header  # only the questions differ
+    assert "0 words only on the left, 0 only on the right" in page_text(app)
+    assert "made with the same model, settings and versions" in page_text(app)
 
 
 def choose_right(app, name):
@@ -230,6 +257,35 @@ def test_compare_opens_no_unrelated_case(app):
     # The same case on both sides has nothing to show either.
     app = choose_right(app, "first")
     assert "the same answer" in app.info[0].value and not app.header
+
+
+def test_compare_shows_the_answers_first_and_the_settings_folded_below():
+    components.cache.workbench.clear()
+    case = full_case("first")
+    text = case.answer.text.replace("[cite_7]", "Ice melts.")
+    other = replace(case, id="twin", answer=replace(case.answer, text=text, citations=()))
+    left, right = {"retrieval": {"k": 5}, "k": 3}, {"refinement": {"seeds": [0, 1]}, "k": 4}
+    store().save(replace(case, stamp=replace(case.stamp, settings=left)))
+    store().save(replace(other, stamp=replace(case.stamp, model="scribe", settings=right)))
+    app = opened("compare")
+    assert not app.exception
+    drawn = " ".join(str(node.proto) for node in app.main)
+    blocks = (
+        "0 words only on the left, 2 only on the right",
+        "<h3>reader</h3>",
+        "Not checked. 2 citations.",
+        "<h3>scribe</h3>",
+        "Passages that differ",
+        "1 passage with the same rank and citations",
+        "Different writers: reader / scribe. Other settings that differ: 4.",
+    )
+    places = [drawn.find(block) for block in blocks]
+    assert places == sorted(places) and places[0] > 0
+    differing = next(one.proto.body for one in app.get("html") if "<table>" in one.proto.body)
+    assert "settings." not in differing
+    # Both sides have the model and k.
+    names = [differing.find(name) for name in (">model<", ">k<", "(retrieval.k)", "(refinement.seeds)[1]")]
+    assert names == sorted(names) and names[0] > 0
 
 
 def test_compare_names_settings_and_not_their_fields(app):

@@ -31,14 +31,15 @@ Span = tuple[int, int]
 _SHORTEST = 3  # words on either side of a cut
 # A question, also one in quotes or brackets; not a sentence that ends with one: 'He wrote "Who's Afraid?"'
 _ASKED = re.compile(r"\?[*\s]*$|^[*\s]*[\"“‘«(].*\?[\"”’»)*\s]*$", re.DOTALL)
+_SORRY = re.compile(r"(?:i am|i['’]m) (?:\w+ )?sorry\W*|i apologi[sz]e\W*|my apologies\W*", re.IGNORECASE)
 _LABEL = re.compile(r"\W*(?:\w{1,3}[.)]\s+)?\*\*([^*\n]{1,60}?)(?::\*\*|\*\*\s?[:–—])(?=\s+\S)")  # "**Dose:** 5 mg"
 
 
 def clause_spans(text: str) -> tuple[Span, ...]:
     """[start, end) of the clauses of `text`, in order, not overlapping, without white space at their ends, by rules.
 
-    Sentences that claim something, cut again where a second clause has its own subject and verb. A question claims
-    nothing.
+    Sentences that claim something, cut again where a second clause has its own subject and verb. A question or an
+    apology claims nothing.
 
     >>> [text[a:b] for text in ["Ice melts at 0 °C; it boils at 100 °C."] for a, b in clause_spans(text)]
     ['Ice melts at 0 °C', 'it boils at 100 °C.']
@@ -50,7 +51,8 @@ def clause_spans(text: str) -> tuple[Span, ...]:
             sides = text[cuts[-1] : start + cut], sentence[cut:]
             cuts += [start + cut] if all(len(side.split()) >= _SHORTEST for side in sides) else []
         found += [_trimmed(text, *span) for span in pairwise([*cuts, end])]
-    return tuple(span for span in found if not _ASKED.search(blanked(text[slice(*span)])))
+    said = ((span, blanked(text[slice(*span)])) for span in found)
+    return tuple(span for span, words in said if not _ASKED.search(words) and not _SORRY.fullmatch(words))
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:

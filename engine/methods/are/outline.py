@@ -52,6 +52,7 @@ _NOT_SAID = re.compile(
 _POINTS = re.compile(
     r"here(?:['’]s| is| are)\b|see (?:also|section|chapter|page|appendix|annex|table|figure)\b", re.IGNORECASE
 )
+_REFERS = re.compile(r"\W*(?:sources?|references?)\b\W*:.*(?:\]\(|https?:|\bpp?\. ?\d)", re.IGNORECASE)
 _AGREES = re.compile(
     r"(?:sure|certainly|of course|absolutely|okay|ok|got it|understood|happy to help)[.!]?", re.IGNORECASE
 )
@@ -211,7 +212,9 @@ def _introduces(line: _Line, following: _Line | None) -> bool:
 
 def _is_talk(line: _Line, *, first: bool) -> bool:
     """Is it without words, a reference, an offer or wish, or a call that opens the answer ("Sure!")?"""
-    if not any(map(str.isalnum, line.words)) or _DEFINED.match(line.raw) or _POINTS.match(line.words):
+    if not any(map(str.isalnum, line.words)) or _POINTS.match(line.words):
+        return True
+    if _DEFINED.match(line.raw) or _REFERS.match(line.raw):
         return True
     if first and _AGREES.fullmatch(line.words):
         return True

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Literal
 
 from engine.core.text import STOP_WORDS
-from engine.english.notation import MONTHS
+from engine.english.notation import EUROPEAN, MONTHS, in_digits
 from engine.english.words import NUMBER_WORDS
 from engine.models.alignment import stem
 
@@ -30,7 +30,10 @@ _DAY_MONTH = re.compile(
 )
 _MONTH_DAY = re.compile(rf"\b(?P<month>{'|'.join(MONTHS)}) (?:the )?(?P<day>\d{{1,2}}){_ORDINAL}\b(?![\d:])")
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_NUMBER = re.compile(r"(?<![\w.])(?<!\w-)\d[\d,]*(?:\.\d+)?(?=\b|%|st|nd|rd|th)(?:st|nd|rd|th)?", re.IGNORECASE)
+_DIGITS = rf"(?:{EUROPEAN}|\d[\d,]*(?:\.\d+)?)"
+_NUMBER = re.compile(rf"(?<![\w.])(?<!\w-){_DIGITS}(?=\b|%|st|nd|rd|th)(?:st|nd|rd|th)?", re.IGNORECASE)
+_RANGE = re.compile(rf"(?<![\w.-]){_DIGITS}-(?P<end>{_DIGITS})(?![\w-])")  # "2019-2021", no date and no code
+_TIME = re.compile(r"(?<![\w.:])\d{1,2}(?::[0-5]\d){1,2}(?![\d:])")
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
 _MONEY = re.compile(r"(?:euros?|dollars?|pounds?|francs?|yen|eur|usd|gbp|chf|jpy)\b(?!\s*\d)")
@@ -83,20 +86,25 @@ class Quantity:
 
 @lru_cache(maxsize=2048)  # every fact of an answer is held against the same passages
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """The numbers of `text` in order; a day, a month's year and a spelled number are numbers too."""
-    found = [*_NUMBER.finditer(text), *_SPELLED.finditer(text)]
-    return tuple(_quantity(text, match) for match in sorted(found, key=lambda m: m.start()))
+    """The numbers of `text` in order; a day, a month's year, a time and a spelled number are numbers too."""
+    times = [m.span() for m in _TIME.finditer(text)]
+    within = {place for span in times for place in range(*span)}
+    found = [m.span() for pattern in (_NUMBER, _SPELLED) for m in pattern.finditer(text) if m.start() not in within]
+    found += [*times, *(m.span("end") for m in _RANGE.finditer(text))]
+    return tuple(_quantity(text, *span) for span in sorted(found))
 
 
-def _quantity(text: str, match: re.Match[str]) -> Quantity:
-    raw = match.group()
-    digits = re.sub(r"[^\d.]", "", raw)
-    value = float(digits) if raw[0].isdigit() else NUMBER_WORDS[raw.lower()]
-    scale = _SCALE.match(text, match.end())
-    end = scale.end() if scale else match.end()
+def _quantity(text: str, start: int, end: int) -> Quantity:
+    raw = text[start:end]
+    if ":" in raw:
+        seconds = sum(int(part) * 60**power for part, power in zip(raw.split(":"), (2, 1, 0), strict=False))
+        return Quantity(start, end, raw, seconds, "time", near(text, start, end), *_comparison(text, start, "time"))
+    value = float(in_digits(raw)) if raw[0].isdigit() else NUMBER_WORDS[raw.lower()]
+    scale = _SCALE.match(text, end)
+    whole = scale.end() if scale else end
     value *= _SCALES[scale.group(1).lower()] if scale else 1.0
-    start, unit = match.start(), _unit(text, match, end, value)
-    return Quantity(start, end, text[start:end], value, unit, near(text, start, end), *_comparison(text, start, unit))
+    unit, around = _unit(text, start, raw, whole, value), near(text, start, whole)
+    return Quantity(start, whole, text[start:whole], value, unit, around, *_comparison(text, start, unit))
 
 
 def _comparison(text: str, start: int, unit: str) -> tuple[Comparison, int, int, str]:
@@ -113,10 +121,9 @@ def _comparison(text: str, start: int, unit: str) -> tuple[Comparison, int, int,
     return "", 0, 0, ""
 
 
-def _unit(text: str, match: re.Match[str], end: int, value: float) -> str:
+def _unit(text: str, start: int, raw: str, end: int, value: float) -> str:
     """Percent, money, year, day of a month, ordinal, a part of "x out of y", or nothing special."""
-    after, before = text[end : end + 12].lstrip().lower(), text[max(0, match.start() - 12) : match.start()]
-    raw = match.group()
+    after, before = text[end : end + 12].lstrip().lower(), text[max(0, start - 12) : start]
     if after.startswith(("%", "percent", "per cent")):
         return "%"
     if re.search(r"[$€£]\s*$|(?:USD|EUR|GBP)\s*$", before) or _MONEY.match(after):
@@ -152,7 +159,7 @@ def holds(mine: Quantity, other: Quantity) -> bool:
         return _NEARLY * mine.value <= other.value <= mine.value
     same = mine.comparison == other.comparison
     if not mine.comparison or (same and "=" in mine.comparison):  # two limits of one kind: they are the same limit
-        return math.isclose(mine.value, other.value, rel_tol=1e-4)
+        return math.isclose(mine.value, other.value, rel_tol=0 if mine.unit == "time" else 1e-4)
     return _HOLDS[mine.comparison](other.value, mine.value) or (same and mine.value == other.value)
 
 

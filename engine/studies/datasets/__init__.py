@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from engine.core.errors import FileError, RecordError
+from engine.core.errors import FileError, InputError, RecordError
 from engine.studies.datasets import choices, long_answers, open_questions, own
 from engine.studies.datasets.files import DataSource, Layout, records, stratified
 from engine.studies.example import Example
@@ -62,6 +62,8 @@ def load(
     examples = _unique(examples)
     if per_stratum:
         examples = stratified(list(examples), per_stratum, seed)
+    if limit is not None and limit < 0:
+        raise InputError(f"limit = {limit} is negative. Give the number of examples to keep.")
     if limit is not None:
         every = list(examples)
         places = sorted(random.Random(seed).sample(range(len(every)), min(limit, len(every))))

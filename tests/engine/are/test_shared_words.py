@@ -21,6 +21,11 @@ from engine.methods.are.shared_words import missing, shared_words
         ("She came on 18 March", "From 18 January to 3 March.", ("18",)),
         ("She came on 16 June", "From 14 until 16 June.", ()),
         ("She came on 14 June", "From 14 until 16 June.", ()),
+        ("It began at 18:05", "It ran from 18:30 to 21:05.", ("18:05",)),
+        ("It settled at 03:20:44", "2024-05-02 03:20:44,900 INFO order 88123 settled", ()),
+        ("It cost EUR 18,450", "Total: EUR 18.450,00", ()),
+        ("It ran from 2019 to 2021", "The study (2019-2021) ended.", ()),
+        ("It took 10 days", "It took 5-8 days.", ("10",)),
         ("Ada Gri\ufb03n signed", "It was signed by Ada Griffin.", ()),
     ],
 )

@@ -172,6 +172,12 @@ def test_case_files_are_one_layout_more_also_as_lines_with_separators_in_their_t
     assert read_case_file(write_case_file(case)).case == case
 
 
+def test_an_empty_source_before_a_full_one_is_refused_because_citations_go_by_number():
+    rows = table(("Question", "Answer", "Source 1", "Source 2"), (ASKED, SAID, "", TANK), mark=";")
+    ((_, error),) = read_cases(rows)
+    assert isinstance(error, RecordError) and "source 1 is empty" in str(error)
+
+
 def test_layouts_are_told_by_their_fields():
     assert [detect(r) for r in (ALCE["data"][0], GARAGE, RESPONSE)] == ["alce", "garage", "ragtruth"]
     with pytest.raises(RecordError):

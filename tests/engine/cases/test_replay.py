@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import threading
 
 import msgspec
 import pytest
 
+import engine.replay
 from engine.analyses.attribution import other_revision
 from engine.analyses.kind import Loaders, Outcome
 from engine.answer.context import consecutive_alignment
 from engine.answer.quoting_reader import read
 from engine.answer.write import quoting
+from engine.core.canonical import canonical
 from engine.core.errors import Cancelled, ModelNotFound
 from engine.core.files import package_versions
 from engine.core.progress import Watch
@@ -23,7 +26,7 @@ from engine.methods.regeneration import answering
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.replay import IMPORTED, Number, Replay, compare, recompute, replay, stripped
+from engine.replay import IMPORTED, Number, Replay, compare, part_names, recompute, replay, stripped
 from engine.retrieve.search import rerank, search
 from engine.workbench import Workbench
 from tests.analysing import analysed, replay_here
@@ -236,6 +239,22 @@ def test_a_fresh_process_recomputes_what_it_is_given():
     first = replay(case).numbers[0]
     assert (first.place, first.status, first.stored) == ("stamp.inputs", "drifted", "0" * 64)
     assert first.replayed == inputs_hash(case.question, case.passages)
+
+
+def test_a_replay_names_each_part_and_counts_it_before_it_begins(case):
+    told = []
+    recompute(stripped(case), TOOLS, Watch(report=lambda *place: told.append(place)))
+    names = list(part_names(case).values())
+    assert names[:3] == ["search", "re-ranking", "answer"] and len(names) == 3 + len(case.analyses) > 3
+    assert told == [(name, number, len(names) + 1) for number, name in enumerate(names, start=1)]
+
+
+def test_the_fresh_process_says_where_it_is(monkeypatch):
+    case = full_case(origin="imported", analyses=(), hits=(), chunk_sets=())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(canonical(stripped(case)))))
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(out := io.BytesIO()))
+    engine.replay.main()
+    assert engine.replay._last_part(out.getvalue()) == ("answer", 1, 2)
 
 
 def test_a_replay_can_be_stopped():

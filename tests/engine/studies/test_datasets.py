@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from engine.core.errors import FileError, RecordError
+from engine.core.errors import FileError, InputError, RecordError
 from engine.core.metrics import contains_answer
 from engine.corpus.worlds import load_world, overlaps
 from engine.studies.datasets import LAYOUTS, WORLDS, detect, load
@@ -152,6 +152,8 @@ def test_gpqa_is_shuffled_by_the_seed_and_by_the_record_alone(tmp_path):
     assert {e.correct for e in first} == {0, 1, 2, 3}
     few = list(load(path, limit=5, seed=1))
     assert all(e in first for e in few) and len(few) == 5
+    with pytest.raises(InputError, match="limit = -2 is negative"):
+        list(load(path, limit=-2))
 
 
 def test_alce_and_garage_keep_relevance_and_what_is_to_be_found(tmp_path):
