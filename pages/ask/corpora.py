@@ -13,7 +13,7 @@ from components.document import document_view
 from components.heading import heading
 from components.html import cell, plain
 from components.library import ROW_HEIGHT
-from components.pages import page
+from components.pages import page_link
 from components.polling import cancel_button, redraw, wait_for
 from components.runs import Run
 from components.settings_panel import draw_setting
@@ -90,9 +90,7 @@ def draw_report(run: Run[IngestReport]) -> None:
             f"{report.told} The corpus has {counted(report.documents, 'document')},"
             f" {counted(report.passages, 'passage')}. It took {duration(report.seconds)}."
         )
-        if st.button("Ask these documents", type="primary"):  # Ask opens with them: `open_added`
-            state.set_value(state.ASKING, True)
-            st.switch_page(page("ask/ask"))
+        page_link("ask/ask", "Ask these documents")  # Ask opens with them: `open_added`
         draw_skipped(report.skipped)
 
 
@@ -143,6 +141,7 @@ def open_added(run: Run[IngestReport]) -> None:
     if name and run.problem is None:
         state.set_value("corpus", name)
         state.set_value("ask_corpus", name)
+        state.set_value(state.ASKING, True)
 
 
 def unreadable() -> None:

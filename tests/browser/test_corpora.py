@@ -30,7 +30,7 @@ def test_upload_shows_counts_reasons_and_chunks(app, page, look):
     expect(page.get_by_role("combobox", name="Show")).to_have_value("field notes")
     expect(page.locator(".gw-doc")).to_contain_text("The kiln is green.")
     look(page, "corpora_upload")
-    page.get_by_role("button", name="Ask these documents").click()
+    page.get_by_role("link", name="Ask these documents").click()
     expect(page.get_by_role("combobox", name="Corpus")).to_have_value("field notes")
     expect(page.get_by_text("Questions to try")).to_have_count(0)
 
