@@ -99,7 +99,7 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
     The summary: n_c, the share of texts with as many facts as in the gold, and d_correct, the mean share of facts
     paired with a gold one; the pairs entail each other by the embedded verifier (ARE, appendix D.5).
 
-    Example: python -m engine decompose answers.jsonl
+    Example: python -m engine decompose texts.jsonl
     """
     bench, options = shared.workbench(), claims.ByDecomposer(decomposer=decomposer)
     context = bench.context(shared.progress())

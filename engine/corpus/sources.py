@@ -218,7 +218,7 @@ def _again(source: Source, fields: Fields | None) -> Iterator[Document]:
 def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
     """The files of `path`, in the order of their names; anything else is added to `skipped`."""
     if path.is_dir():
-        yield from _folder(path)
+        yield from _folder(path, skipped)
     elif path.name.lower().endswith(ARCHIVES):
         try:
             yield from _archive(path, skipped)
@@ -233,15 +233,19 @@ def _file(path: Path, shown: str) -> Source:
     return Source(shown, partial(read_bytes, path, shown), path)
 
 
-def _folder(folder: Path) -> Iterator[Source]:
-    """Every file under a folder but hidden ones; links are not followed."""
+def _folder(folder: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
+    """Every file under a folder but hidden ones and archives; links are not followed."""
     for place, folders, names in os.walk(folder, followlinks=False):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         for name in sorted(names):
             path = Path(place) / name
             if name.startswith(".") or path.is_symlink():
                 continue
-            yield _file(path, path.relative_to(folder).as_posix())
+            shown = path.relative_to(folder).as_posix()
+            if name.lower().endswith(ARCHIVES):
+                skipped.append((shown, "An archive inside a folder is left out. Add it by itself."))
+            else:
+                yield _file(path, shown)
 
 
 def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:

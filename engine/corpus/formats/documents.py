@@ -196,6 +196,7 @@ _HEADS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _INLINE = {"a", "abbr", "b", "code", "em", "i", "kbd", "small", "span", "strong", "sub", "sup", "tt", "u", "var"}
 _BOX = 3  # elements at most in the box of a heading
 _POWER = re.compile(r"[-\u2212+]?\d+")
+_REPEATED, _SHORT_CELL = 20_000, 200  # cells of a page that are repeated; characters of one
 
 
 def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
@@ -211,6 +212,7 @@ def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     _raise(tree)
     _fence(tree)
     _drop_permalinks(tree)
+    _repeat_down(tree)
     found = _main_content(tree)
     heads = sum(bool(head.text_content().strip()) for head in tree.iter(*_HEADS))
     if 2 * _headings(found) < heads:
@@ -218,6 +220,39 @@ def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     rows = _ROWS.sub(_with_delimiter, _PICTURES.sub("", found))
     text, sections = render(rows) if found else (_visible(tree), ())
     return text, sections, title
+
+
+def _repeat_down(tree: Any) -> None:
+    """Write a cell over several rows into each of them: else the row's other cells move under its column.
+
+    A long cell leaves an empty one, and no more than `_REPEATED` are written on a page that has them to do harm.
+    """
+    left = _REPEATED
+    for table in tree.iter("table"):
+        below: dict[int, tuple[Any, int, int]] = {}  # by column: a cell, the rows that it still covers, its columns
+        for row in table.xpath("./tr | ./*/tr"):
+            column, covering, below = 0, below, {}
+            for cell in (*row.xpath("./td | ./th"), None):
+                while column in covering and left:
+                    above, rows, columns = covering.pop(column)
+                    own = above.makeelement(above.tag)
+                    own.text = above.text_content() if len(above.text_content()) <= _SHORT_CELL else ""
+                    row.append(own) if cell is None else cell.addprevious(own)
+                    if rows > 1:
+                        below[column] = above, rows - 1, columns
+                    column, left = column + columns, left - 1
+                if cell is not None:
+                    rows, columns = _span(cell, "rowspan"), _span(cell, "colspan")
+                    if rows > 1:
+                        below[column] = cell, rows - 1, columns
+                        del cell.attrib["rowspan"]
+                    column += columns
+
+
+def _span(cell: Any, name: str) -> int:
+    """How many rows or columns a cell covers; 1 where its attribute is not a number."""
+    said = cell.get(name, "1").strip()
+    return max(1, int(said)) if said.isascii() and said.isdigit() and len(said) < 6 else 1
 
 
 def _headings(source: str) -> int:

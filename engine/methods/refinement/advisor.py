@@ -106,7 +106,7 @@ def advise(
 def branch_of(passages: int, difficulty: float | None, labels: Sequence[bool | None]) -> tuple[Branch, str]:
     """The branch of figure 1 and why it is this one."""
     level = 1.0 if difficulty is None else difficulty
-    said = f"{passages} passages, difficulty {level:.2f}"
+    said = f"{counted(passages, 'passage')}, difficulty {level:.2f}"
     if passages <= FEW and level < CLEAN:
         return "nothing", f"{said}: at most {FEW} passages and under {CLEAN:.2f}."
     mixed = True in labels and False in labels
@@ -129,7 +129,7 @@ def score_spread(hits: Sequence[Hit]) -> Proxy:
 
 def passage_count(count: int) -> Proxy:
     """More passages, more distractors: 0 up to 5, 1 from 15 (the paper's two benchmarks)."""
-    sentence = f"{count} passages; the paper's clean set has 5, its noisy set 15."
+    sentence = f"{counted(count, 'passage')}; the paper's clean set has 5, its noisy set 15."
     return Proxy(name="number of passages", figure=float(count), part=_clip((count - 5) / 10), sentence=sentence)
 
 

@@ -282,6 +282,17 @@ def test_headings_inside_headings_are_read():
     assert "Iron rusts" in document.text
 
 
+def test_a_cell_over_several_rows_is_repeated_so_that_the_others_keep_their_columns():
+    rows = (
+        "<tr><td rowspan=2>USA<td>59<td>210<tr><td>64<td>285",
+        "<tr><td>Chad<td rowspan='3'>40<td>90<tr><td>Mali<td rowspan=9999>95<tr><td>Peru<tr><td colspan=2>Fiji",
+    )
+    page = f"<h2>Limits</h2><table><tr><th>Land<th>Meals<th>Hotel{''.join(rows)}</table><p>Late claims are refused.</p>"
+    text = load_bytes(page.encode(), "t.html")[0].text
+    told = ("USA | 59 | 210", "USA | 64 | 285", "Chad | 40 | 90", "Mali | 40 | 95", "Peru | 40 | 95", "Fiji")
+    assert all(row in text for row in told)
+
+
 def test_html_without_main_content_gives_the_visible_text() -> None:
     (document,) = load_bytes(b"<html><body><div>Iron.</div><script>x()</script></body></html>", "a.htm")
     assert document.text.strip() == "Iron."
@@ -356,13 +367,14 @@ def test_folders_and_archives_with_relative_names(tmp_path: Path) -> None:
     (folder / "deep" / "a.txt").write_text("Gold.")
     (folder / ".hidden.txt").write_text("No.")
     (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / "old.zip").write_bytes(zip_bytes({"c.txt": b"Tin."}))
     (folder / "link.txt").symlink_to("/etc/hostname")
     packed = tmp_path / "more.tar.gz"
     with tarfile.open(packed, "w:gz") as archive:
         archive.add(folder / "deep" / "a.txt", "more/b.txt")
     documents, skipped = read_files([folder, packed])
     assert {d.id: d.text for d in documents} == {"a.txt": "Iron.", "deep/a.txt": "Gold.", "more/b.txt": "Gold."}
-    assert [name for name, _ in skipped] == ["picture.png"]
+    assert [name for name, _ in skipped] == ["old.zip", "picture.png"] and "by itself" in skipped[0][1]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no pipes in folders and names files in UTF-16")
