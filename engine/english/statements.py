@@ -592,7 +592,8 @@ def unsplit(text: str) -> tuple[str, list[Copied]]:
 def clause_starts(sentence: str) -> list[int]:
     """Character offsets where a further clause with its own subject and verb starts.
 
-    A clause starts after a semicolon, or after ", and", ", but", ", while" if its verb has its own subject.
+    A clause starts after a semicolon, after ", and", ", but", ", while" if its verb has its own subject, and after a
+    colon if it is an instruction.
 
     >>> text = "The film won; it opened in May, and she left."
     >>> [text[a:] for a in clause_starts(text)]
@@ -607,8 +608,11 @@ def clause_starts(sentence: str) -> list[int]:
 
 
 def _clause_openings(doc: Iterable[Token]) -> Iterator[Token]:
-    """The first word of each clause after a comma and "and", "but", "while" or "whereas"."""
+    """The first word of each clause after a comma and "and", "but", "while" or "whereas", or of an order after ":"."""
     for token in doc:
+        if token.dep_ == "conj" and token.tag_ == "VB" and token.doc[token.i - 1].text == ":":  # "It is hot: cool it."
+            yield token
+            continue
         behind = token.left_edge.i + (token.dep_ == "advcl")
         opened = any(c.dep_ in SUBJECTS and c.left_edge.i == behind for c in token.children) and finite_tags(token)
         joined = token.dep_ in ("conj", "advcl") and behind > 1 and token.doc[behind - 2].text == ","
