@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from components import state
-from components.html import escape, show, tag
+from components.html import escape, markdown_runs, show, tag
 from engine.cases.blocks import cut, cut_at_citations
 from engine.core.text import Span
 from engine.core.values import Answer
@@ -23,7 +23,13 @@ def cited_text(answer: Answer, start: int, end: int) -> str:
     """Characters [start, end) of the answer; the original marker is the title of its number."""
     inside = sorted((c.start - start, c.end - start, c) for c in answer.citations if start <= c.start and c.end <= end)
     pieces = cut(answer.text[start:end], inside)
-    return "".join(_pill(c.number, piece, valid=c.valid) if c else escape(piece) for piece, c in pieces)
+    return "".join(_pill(c.number, piece, valid=c.valid) if c else _written(piece) for piece, c in pieces)
+
+
+def _written(text: str) -> str:
+    """Text of an answer with its Markdown drawn: marks hidden or faint, bold and headings strong."""
+    runs = ((escape(run["text"]), run["style"]) for run in markdown_runs(text))
+    return "".join(tag("span", words, class_=f"gw-{style}") if style else words for words, style in runs)
 
 
 def _pill(number: int, marker: str, *, valid: bool = True) -> str:
@@ -43,4 +49,6 @@ def with_pills(text: str) -> str:
     'Ice &lt; 0 <span class="gw-cite" title="[cite_4]">4</span>.'
     """
     pieces = cut_at_citations(text)
-    return "".join("".join(_pill(n, piece) for n in numbers) if numbers else escape(piece) for piece, numbers in pieces)
+    return "".join(
+        "".join(_pill(n, piece) for n in numbers) if numbers else _written(piece) for piece, numbers in pieces
+    )

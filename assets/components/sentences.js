@@ -161,7 +161,7 @@ export default function (component) {
 
   data.sentences.forEach((sentence, place) => {
     answer.append(...sentence.gap.map((run) => make("span", run.style, run.text)));
-    const span = make("span", `s ${sentence.kind} ${sentence.table}`);
+    const span = make("span", `s ${sentence.kind} ${sentence.table}`.trim());
     const written = (piece) => {
       const cited = piece.number !== undefined;
       const drawn = cited ? make("span", "cite" + (piece.valid ? "" : " invalid"), piece.number) : make("span", piece.style, piece.text);

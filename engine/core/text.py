@@ -291,7 +291,7 @@ def content_words(text: str) -> tuple[str, ...]:
     ('1200', 'ml', 'flask', 'cooled', 'twice', 'took', '2', 'hours')
     """
     plain = well_formed(unligated(text)).replace("’", "'").lower()
-    bare = (_AROUND.sub("", word) for word in ANY_CITATION.sub(" ", plain).replace("_", " ").split())
+    bare = (_AROUND.sub("", word) for word in ANY_CITATION.sub(" ", plain).split())
     return tuple(normal_number(word) for word in bare if word and word not in STOP_WORDS)
 
 
@@ -366,13 +366,16 @@ def about(seconds: float) -> str:
 _own = threading.local()
 
 
+_JOINED = re.compile(r"(?<!cite)_+")
+
+
 def stems(text: str) -> tuple[str, ...]:
-    """The content words of `text` by their English Snowball stems, in order, with repeats.
+    """The content words of `text` by their English Snowball stems, in order, with repeats; "co2_ppm" is two words.
 
     >>> stems("The dried crystals were drying.")
     ('dri', 'crystal', 'dri')
     """
-    return tuple(stemmer().stemWords(list(content_words(text))))
+    return tuple(stemmer().stemWords(list(content_words(_JOINED.sub(" ", text)))))
 
 
 def word_weights(question: str, texts: Sequence[Collection[str]]) -> dict[str, float]:
