@@ -51,7 +51,7 @@ def clause_spans(text: str) -> tuple[Span, ...]:
             sides = text[cuts[-1] : start + cut], sentence[cut:]
             cuts += [start + cut] if all(len(side.split()) >= _SHORTEST for side in sides) else []
         found += [_trimmed(text, *span) for span in pairwise([*cuts, end])]
-    said = ((span, blanked(text[slice(*span)])) for span in found)
+    said = ((span, blanked(text[slice(*span)])) for span in found if span[0] < span[1])
     return tuple(span for span, words in said if not _ASKED.search(words) and not _SORRY.fullmatch(words))
 
 
