@@ -118,7 +118,10 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
     markers: list[Iterator[str]] = []
     rows: list[list[str]] = []
     lead = ""
-    tokens = MarkdownIt("commonmark").enable("table").parse(source)
+    parser = MarkdownIt("commonmark").enable("table")
+    if "]" not in source:  # no link, of which the library would seek the end behind each "["
+        parser.disable(["link", "image"])
+    tokens = parser.parse(source)
     for index, token in enumerate(tokens):
         match token.type:
             case "ordered_list_open":

@@ -48,9 +48,11 @@ _NOT_SAID = re.compile(
     r"|.*: (?:not (?:mentioned|stated|specified|given|provided)|n/?a)$",
     re.IGNORECASE,
 )
-# What only points to what is elsewhere: "Here is the summary.", "See also section 4."
+# What only points to what is elsewhere, and says nothing of it: "Here is the summary.", "See also section 4."
 _POINTS = re.compile(
-    r"here(?:['’]s| is| are)\b|see (?:also|section|chapter|page|appendix|annex|table|figure)\b", re.IGNORECASE
+    r"(?:here(?:['’]s| is| are)\b[^,:;\d]{0,60}"
+    r"|see (?:also|section|chapter|page|appendix|annex|table|figure)\b[^,:;]{0,60})[.:!]?",
+    re.IGNORECASE,
 )
 _REFERS = re.compile(r"\W*(?:sources?|references?)\b\W*:.*(?:\]\(|https?:|\bpp?\. ?\d)", re.IGNORECASE)
 _AGREES = re.compile(
@@ -183,8 +185,9 @@ def _lines(text: str) -> list[_Line]:
 
 def _unaddressed(lines: Sequence[_Line]) -> Sequence[_Line]:
     """The lines less a letter's greeting, and less its close with the names below."""
-    first = bool(lines) and lines[0].ends and _GREETS.fullmatch(lines[0].words) is not None
-    closing = (n for n, line in enumerate(lines) if line.opens and line.ends and _CLOSES.fullmatch(line.words))
+    first = any(one.ends and _GREETS.fullmatch(one.words) and not one.governed for one in lines[:1])
+    alone = (n for n, line in enumerate(lines) if line.opens and line.ends and not line.listed)
+    closing = (n for n in alone if _CLOSES.fullmatch(lines[n].words))
     last = next((n for n in closing if not any(line.governed for line in lines[n:])), len(lines))
     return lines[first:last]
 
@@ -212,7 +215,7 @@ def _introduces(line: _Line, following: _Line | None) -> bool:
 
 def _is_talk(line: _Line, *, first: bool) -> bool:
     """Is it without words, a reference, an offer or wish, or a call that opens the answer ("Sure!")?"""
-    if not any(map(str.isalnum, line.words)) or _POINTS.match(line.words):
+    if not any(map(str.isalnum, line.words)) or _POINTS.fullmatch(line.words):
         return True
     if _DEFINED.match(line.raw) or _REFERS.match(line.raw):
         return True

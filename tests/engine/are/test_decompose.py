@@ -231,6 +231,9 @@ def test_the_head_of_a_table_and_a_question_claim_nothing(text, clauses):
         ("**Sources:** [Lease](https://a.org), p. 3\n- Source: Lake Inari", ["Source: Lake Inari"]),
         ("I'm sorry, but the documents do not name a fee.", ["the documents do not name a fee"]),
         ("They may contain lead: treat them with bleach.", ["They may contain lead", "treat them with bleach"]),
+        ("Here are the fees: adults pay 90.", ["Here are the fees: adults pay 90"]),
+        ("Hello, the rent is 900!", ["Hello, the rent is 900"]),
+        ("- Best\n- Bo Berg", ["Best", "Bo Berg"]),
         ("Here is the summary. Here the term ends.", ["Here the term ends"]),
         ("Hi Ada,\n\nThe term is five years.\n\nBest regards,\nBo Berg\nBerg Ltd", ["The term is five years"]),
         (
