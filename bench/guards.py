@@ -3,8 +3,9 @@
 Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence per claim, under its
 page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; FEVER symmetric (DIR/fever_symmetric),
 whose claims share their words with evidence of either label; HealthVer (DIR/healthver); claims of four sets that say an
-order of events, as they are and turned round; sentences of the bank investigation's drafts against the passages they
-cite; facts that the rules read from a sentence of a CLAP NQ passage, and the same altered.
+order of events, as they are and turned round; sentences of CLAP NQ passages with two names exchanged, or a role in
+another's place; sentences of the bank investigation's drafts against the passages they cite; facts that the rules read
+from a sentence of a CLAP NQ passage, and the same altered.
 The embedded verifier judges each pair once, those facts as sentences. Then the guards run: all of them, all but each
 in turn, and none. The seed is fixed.
 """
@@ -14,7 +15,9 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,7 @@ from engine.english.words import LEAVE_OPEN
 from engine.methods.are.anchor import anchors
 from engine.methods.are.event_order import orders, turned
 from engine.methods.are.guards import Read, with_guards
+from engine.methods.are.names import names
 from engine.methods.are.tools import OfSentences
 from engine.methods.are.values import Evidence
 from engine.methods.are.verdict import judge
@@ -47,12 +51,33 @@ from training.verifier_edits import contradict
 Row = dict[str, Any]
 Labelled = tuple[str, Evidence, int]
 ORDERED = [f"{name}.jsonl" for name in ("vitaminc/dev", "covidfact/verify", "healthver/verify", "climate_fever/verify")]
+NAMES_EXCHANGED, OTHER_ROLES = "half of them with two names exchanged", "a role in another's place"
+_VERB = re.compile(r" (?:(?:was|were|is|are) [a-z]+(?:ed|en) by|[a-z]+(?:ed|es|s)) ")  # between two names
+ROLES = [
+    *("president", "minister", "director", "manager", "chairman", "teacher", "doctor", "nurse", "engineer", "judge"),
+    *("lawyer", "clerk", "auditor", "captain", "king", "queen", "prince", "governor", "senator", "mayor", "professor"),
+    *("student", "author", "actor", "actress", "singer", "coach", "player", "soldier", "officer", "farmer", "driver"),
+    *("priest", "bishop", "emperor", "secretary", "treasurer", "inspector", "accountant", "owner", "buyer", "seller"),
+    *(
+        "tenant",
+        "landlord",
+        "writer",
+        "producer",
+        "composer",
+        "commander",
+        "sheriff",
+        "ambassador",
+        "editor",
+        "dentist",
+    ),
+]
 OWN_FACTS = "facts of the passages' own sentences, half of them altered"
 ON = Verification()
 SWITCHES = {
     "all guards": ON,
     "without names and numbers": replace(ON, names_and_numbers=False),
     "without order of events": replace(ON, event_order=False),
+    "without parties": replace(ON, parties=False),
     "without anchored": replace(ON, anchored=False),
     "without roles": replace(ON, roles=False),
     "without left open": replace(ON, left_open=False),
@@ -61,6 +86,7 @@ SWITCHES = {
         ON,
         names_and_numbers=False,
         event_order=False,
+        parties=False,
         anchored=False,
         roles=False,
         left_open=False,
@@ -181,6 +207,43 @@ def own_facts(data: Path, count: int = 120) -> list[Labelled]:
     return pairs
 
 
+def exchanged_names(data: Path, most: int = 100) -> list[Labelled]:
+    """Sentences of CLAP NQ with a verb between two names, against their passage: as they are, and with both exchanged.
+
+    Names and verbs are found by their form, not by the parser that the guard reads with.
+    """
+    pairs: list[Labelled] = []
+    for sentence, evidence in _own_sentences(data, random.Random(1337)):
+        for (a, b, one), (c, d, other) in pairwise(names(sentence)):
+            if len(pairs) < 2 * most and one != other and _VERB.fullmatch(sentence[b:c]):
+                claim = sentence[:a] + other + sentence[b:c] + one + sentence[d:]
+                pairs.append((sentence, evidence, CLASSES.index("supportive")))
+                pairs.append((claim, evidence, CLASSES.index("editing_required")))
+                break
+    return pairs
+
+
+def other_roles(data: Path, most: int = 150) -> list[Labelled]:
+    """Sentences of CLAP NQ with a role ("the mayor") in whose place is another, which the passage does not have."""
+    rng = random.Random(1337)
+    said = re.compile(rf"\b(?:the|an?|its|their|his|her) ({'|'.join(ROLES)})\b")
+    pairs: list[Labelled] = []
+    for sentence, evidence in _own_sentences(data, rng):
+        if (found := said.search(sentence)) and len(pairs) < most:
+            new = rng.choice([role for role in ROLES if role not in evidence.text.lower()])
+            claim = sentence[: found.start(1)] + new + sentence[found.end(1) :]
+            pairs.append((claim, evidence, CLASSES.index("editing_required")))
+    return pairs
+
+
+def _own_sentences(data: Path, rng: random.Random) -> Iterator[tuple[str, Evidence]]:
+    """The sentences of CLAP NQ's passages, in a random order of passages, each with its passage as evidence."""
+    pages = pages_of(data, ("clapnq",)) if (data / "clapnq").exists() else []
+    for page in rng.sample(pages, len(pages)):
+        evidence = _evidence(" ".join(page.sentences), page.title)
+        yield from ((sentence, evidence) for sentence in page.sentences)
+
+
 def _rows(path: Path) -> list[dict[str, Any]]:
     return list(map(json.loads, path.open(encoding="utf-8"))) if path.exists() else []
 
@@ -217,6 +280,8 @@ def main() -> None:
         "HealthVer": drawn(asked.data / "healthver" / "verify.jsonl", asked.pairs),
         "orders, half of them turned round": turned_round(asked.data),
         **stated_plainly(asked.data),
+        NAMES_EXCHANGED: exchanged_names(asked.data),
+        OTHER_ROLES: other_roles(asked.data),
         OWN_FACTS: own_facts(asked.data),
         "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }
@@ -226,7 +291,7 @@ def main() -> None:
         if not pairs:
             print(f"{name}: absent, skipped")
             continue
-        reader = OfSentences(verifier) if name == OWN_FACTS else verifier
+        reader = OfSentences(verifier) if name in (NAMES_EXCHANGED, OTHER_ROLES, OWN_FACTS) else verifier
         found[name] = (len(pairs), measured(pairs, reader, embedder))
         print(json.dumps({name: found[name]}), flush=True)
     if asked.write:

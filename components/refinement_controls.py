@@ -20,8 +20,8 @@ from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.values import Gate
-from engine.models.choices import Defaults
-from engine.models.defaults import default_for, default_generator
+from engine.models.choices import READER, Defaults
+from engine.models.defaults import can_fill, default_for, default_generator
 from engine.models.registry import writers
 
 GATES = {"own": "Own rules", "always": "Always"}
@@ -128,10 +128,11 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
 
 
 def _first_writer(case: Case) -> str:
-    """The case's writer; if that is not a model, the default writer, unless only others have run on the case."""
-    if case.origin == "generated" and case.stamp.model not in ("reader", "auto"):
-        return case.stamp.model
+    """The case's writer where it is a model that is here; else the default writer, unless only others have run."""
     default, ran = default_generator(), [report.refinement.stamp.model for report in reports_of(case).values()]
+    own = case.stamp.model
+    if case.origin == "generated" and own != READER and (own in ran or can_fill(own, "writes")):
+        return own
     return default if default in ran or not ran else ran[-1]
 
 

@@ -209,6 +209,7 @@ class Verification(Value, frozen=True):
     word_for_word: Annotated[bool, about("Bear out what a passage says word for word")] = True
     names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
     event_order: Annotated[bool, about("Match the order of events")] = True
+    parties: Annotated[bool, about("Match who does what to whom")] = True
     roles: Annotated[bool, about("Match roles by meaning")] = True
     left_open: Annotated[bool, about("Mark what a passage leaves open")] = True
     anchored: Annotated[bool, about("Evidence must name the subject")] = True

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 from engine.core.text import sentences, word_set
 from engine.english.parser import parse
-from engine.english.tree import SUBJECTS, has_child
-from engine.english.words import LEAVE_OPEN
+from engine.english.tree import BE, SUBJECTS, has_child
+from engine.english.words import COUNTS, LEAVE_OPEN
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 _IF = word_set("if unless whether")
 _UNDER_WILL = _IF | word_set("may might could possibly perhaps unlikely")  # less than "will"
+_NOT_YET = word_set("yet still")
 _DEPENDENT = ("xcomp", "ccomp", "acl", "pcomp", "acomp", "oprd", "prep")
 
 
@@ -39,7 +40,7 @@ def left_open(text: str, fact: str) -> str:
     weigh = _UNDER_WILL if "will" in own else LEAVE_OPEN | _IF
 
     def opened(word: Token) -> str:
-        return next((token.text for token in _governing(word, own) if weigh & _forms(token)), "")
+        return _to_come(word) or next((token.text for token in _governing(word, own) if weigh & _forms(token)), "")
 
     if opened(main):
         return ""
@@ -58,6 +59,18 @@ def _main(said: Doc) -> Token | None:
     root = next((token for token in said if token.head == token), None)
     told = (c for c in root.children if c.dep_ in ("attr", "acomp")) if root is not None and root.pos_ == "AUX" else ()
     return next(iter(told), root)
+
+
+def _to_come(word: Token) -> str:
+    """The infinitive of what is to come: "was to open", "has yet to open", "a road to be opened"; else empty.
+
+    Not "the first road to be opened".
+    """
+    to = next((child for child in word.children if child.tag_ == "TO"), None)
+    late = word.head.lower_ in BE or any(child.lower_ in _NOT_YET for child in word.head.children)
+    counted = any(child.tag_ == "JJS" or child.lower_ in COUNTS for child in word.head.children)
+    by_itself = word.dep_ in ("acl", "advcl", "relcl") and has_child(word, "auxpass") and not counted
+    return word.doc[to.i : word.i + 1].text if to and (by_itself or (late and word.dep_ == "xcomp")) else ""
 
 
 def _mentions(main: Token, sentence: str) -> Iterator[Token]:

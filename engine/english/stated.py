@@ -1,7 +1,8 @@
 """Does a sentence state a fact in the fact's own words.
 
 The fact's words are in the sentence in the same order, and only modifiers are left out: each word keeps the word that
-it depends on, up to the main verb, and none of the words left out denies, limits or makes a condition. Articles do not
+it depends on, up to the main verb, and none of the words left out denies, limits or makes a condition, or narrows what
+is counted or compared ("most parents who answered", "the second largest city", "partly covered"). Articles do not
 count; the parts between semicolons are sentences. Without the parser nothing is found.
 """
 
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
 from engine.english.pronouns import opens_with_pronoun
-from engine.english.tree import first_conjunct
-from engine.english.words import LIMITS
+from engine.english.tree import VERBAL, first_conjunct
+from engine.english.words import COUNTS, LIMITS
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -58,9 +59,19 @@ def _is_whole(kept: Sequence[Token], words: Iterable[Token]) -> bool:
     gone = [token for token in words if token.i not in held]
     if any(t.lower_ in LIMITS or t.dep_ == "neg" for t in gone):
         return False
-    if any(t.head.i in held and (t.dep_ in _SHARED or t.head.like_num) for t in gone):
+    if any(t.head.i in held and (t.dep_ in _SHARED or t.head.like_num or _narrows(t)) for t in gone):
         return False
     return all(_hangs_on(token, held, series) for token in kept)
+
+
+def _narrows(token: Token) -> bool:
+    """Does the word say how far an adjective or participle holds, or of which ones a number, "all" or "best" holds?"""
+    head = token.head
+    if token.dep_ == "advmod" and (head.pos_ in ("ADJ", "ADV") or head.dep_ == "amod"):
+        return True
+    near = [t for t in (head, *head.children) if t != token]
+    counted = any(t.tag_ in ("JJS", "RBS") or t.like_num or t.lower_ in COUNTS for t in near)
+    return counted and head.pos_ not in VERBAL
 
 
 def _hangs_on(token: Token, held: set[int], series: set[int]) -> bool:

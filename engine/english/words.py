@@ -13,7 +13,9 @@ from engine.core.text import TO_TWELVE
 _READ = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 PAIRS: dict[str, str] = _READ["pairs"]
 LIMITS = frozenset(_READ["left_out"]["limits"])
+COUNTS = frozenset(_READ["left_out"]["counts"])
 LEAVE_OPEN = frozenset(_READ["left_open"]["words"].split())
+MUTUAL = frozenset(_READ["mutual"]["words"].split())
 WHO: list[str] = _READ["roles"]["who"]
 WHAT: list[str] = _READ["roles"]["what"]
 

@@ -146,6 +146,7 @@ FACTS = {
     "verification.word_for_word": False,
     "verification.names_and_numbers": False,
     "verification.event_order": False,
+    "verification.parties": False,
     "verification.roles": False,
     "verification.left_open": False,
     "verification.anchored": False,

@@ -125,6 +125,7 @@ GUARDED = {
     "verification.word_for_word": False,
     "verification.names_and_numbers": False,
     "verification.event_order": False,
+    "verification.parties": False,
     "verification.roles": False,
     "verification.left_open": False,
 }
@@ -322,6 +323,7 @@ def test_the_settings_of_a_check_change_its_record() -> None:
             guarded(SUPPORTIVE, read(fact, text), how),
             guarded(SUPPORTIVE, read(READ, SILENT, dated=dated), how),
             guarded(SUPPORTIVE, read("Ada left Cork", "Ada may leave Cork."), how),
+            guarded(SUPPORTIVE, read("Ada paid Bo.", "Bo paid Ada."), how),
             doubts("The dentist approved the claim.", settings=how),
         )
 

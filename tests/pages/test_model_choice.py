@@ -112,6 +112,10 @@ def test_refinement_begins_with_what_ran_on_the_case_and_else_with_the_defaults(
     cache.workbench().cases.save(msgspec.structs.replace(example, id="bare", analyses=()))
     bare = page("inspect/refinement.py", "bare")
     assert [box(bare, label).value for label in ("Written by", "Scored by")] == ["scribe", "scribe"]
+    for model, offered in (("embedded", "embedded"), ("a model that is gone", "scribe")):
+        stamp = msgspec.structs.replace(example.stamp, model=model)
+        cache.workbench().cases.save(msgspec.structs.replace(example, id=offered, analyses=(), stamp=stamp))
+        assert box(page("inspect/refinement.py", offered), "Written by").value == offered
 
 
 def test_without_a_choice_pages_begin_as_built_in():

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from engine.core.progress import Watch
 from engine.english.parser import common_nouns
+from engine.english.parties import exchanged
 from engine.methods.are.anchor import Anchor, Others, anchors, on_fact, others
 from engine.methods.are.edit import CANDIDATES, Replacement, apply, changes, replacements
 from engine.methods.are.event_order import against, turned
@@ -32,7 +33,7 @@ from engine.models.protocols import Entailment, Judged
 
 _FAR = 60  # characters before a name in which what is said of it is looked for
 _DESCRIBED = re.compile(r"\b(?P<article>[Tt]he) (?:[a-z-]+ ){1,3}$")
-ORDER = "order of events"
+ORDER, PARTIES = "order of events", "parties"
 SPANS = 2  # replacements that one edit may consist of
 KIND = 0.35  # what the plausibility of a replacement's kind counts beside p(supportive)
 DOUBT = 0.1  # p(editing required) less p(supportive), from which a claim is edited
@@ -100,13 +101,13 @@ def _ruling(judged: Judged, why: str, anchor: Anchor, verifier: Entailment) -> R
 
 
 def _edit(fact: str, text: str, made: Sequence[Replacement], ruling: Ruling, verifier: Entailment) -> Edit:
-    """The edit by what was replaced in turn; a name alone is one change, however many of its words are new."""
-    first = made[0]
+    """The edit by what was replaced in turn; a name alone, or two parties exchanged, is one change to decide on."""
+    first, alone = made[0], len(made) == 1 and made[0].kind in ("name", PARTIES)
     whole = (Change(start=first.start, end=first.end, old=fact[first.start : first.end], new=first.new),)
     return Edit(
         before=fact,
         after=text,
-        changes=whole if [change.kind for change in made] == ["name"] else changes(fact, text),
+        changes=whole if alone else changes(fact, text),
         why=f"{', '.join(dict.fromkeys(change.kind for change in made))} as the passage has it",
         made_by=f"substitution checked by {verifier.name}",
         ruling=ruling,
@@ -138,6 +139,10 @@ def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> li
     found = replacements(fact, sentence)
     if order := against(fact, evidence.text, others.dated):  # the word that states the opposite order of two events
         found.insert(0, Replacement(order.start, order.end, turned(fact, order), ORDER, 1.0))
+    if (swapped := exchanged(fact, evidence.text)) and swapped.instead:
+        start, end = swapped.first[0], swapped.second[1]
+        new = swapped.instead[start : len(swapped.instead) - len(fact) + end]
+        found.insert(0, Replacement(start, end, new, PARTIES, 1.0))
     if named != sentence:
         found += [change for change in replacements(fact, named) if change.kind == "name"]
     return [change for change in found if _fits(fact, change, whole, others, anchor)][:CANDIDATES]
@@ -147,7 +152,7 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
     left = set(missing(apply(fact, change), whole))
     if change.kind == "negation":
         return anchor.share >= DELETED and not left
-    if change.kind == ORDER:
+    if change.kind in (ORDER, PARTIES):
         return not left & others.nowhere  # one event may be told in another passage
     if change.kind == "opposite" or (change.kind == "comparison" and change.new):
         return left <= set(anchor.lacking)
@@ -203,6 +208,8 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
 
     `better`: the verifier speaks for the edited fact more than for the fact.
     """
+    if change.kind == PARTIES:
+        return "a sentence of the passage has the two in these places"
     if change.kind == ORDER:
         return f'the passages give the two events in the order of "{change.new}"'
     edited, sentence = apply(fact, change), evidence.text[anchor.start : anchor.end]

@@ -6,6 +6,8 @@ and the model finds the fact much likelier borne out with a number or name of th
 contradicts the fact (editing required).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
+parties: a supportive verdict on "Ann paid Bo" by a passage with "Bo paid Ann" is editing required
+(english/parties.py).
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
 supportive verdict under 0.9 is unsure, and remains supportive, if the fact names a role by a common noun and the
 passage has no word near in meaning to it.
@@ -38,6 +40,7 @@ from engine.core.text import Span, sentences
 from engine.english.left_open import left_open
 from engine.english.notation import amounts, either_day, values
 from engine.english.parser import common_nouns
+from engine.english.parties import exchanged
 from engine.english.stated import states
 from engine.english.statements import split
 from engine.english.words import WHAT, WHO
@@ -140,6 +143,9 @@ def guarded(ruling: Ruling, pair: Read, settings: Verification, instead: Replace
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
             ruling = _contradicted(ruling, f"{why} the reverse", (word,))
+    if settings.parties and ruling.verdict == "supportive" and (found := exchanged(fact, evidence)):
+        one, other = fact[slice(*found.first)], fact[slice(*found.second)]
+        ruling = _contradicted(ruling, f"the passage has {one} and {other} in each other's place", (one, other))
     if settings.names_and_numbers and _is_sure(ruling) and (date := either_day(fact, evidence)):
         ruling = _lowered(ruling, f"{date} can be another day, too")
     if settings.left_open and _is_sure(ruling) and (word := left_open(evidence, fact)):

@@ -325,7 +325,7 @@ def test_a_whole_sentence_bears_out_what_was_read_from_it():
 @pytest.mark.parametrize(
     ("sentence", "facts"),
     [
-        ("The first mill on the river was built in 1803 by Ann Lund.", ["The mill was built by Ann Lund"]),
+        ("The old mill on the river was built in 1803 by Ann Lund.", ["The mill was built by Ann Lund"]),
         ("The rent is low; the mill is a shared shed.", ["The rent is low", "The mill is a shared shed"]),
         ("Ann built the mill in 1803 and sold it to Bea Holm.", ["Ann built the mill", "Ann sold it to Bea Holm"]),
     ],
@@ -347,6 +347,11 @@ def test_modifiers_and_other_verbs_of_a_series_may_be_left_out(sentence: str, fa
         ("The rate may rise in May.", "The rate rise in May"),
         ("He was born in Cork in 1990.", "He was born in Cork"),
         ("Ann sold the mill to Bea.", "Bea sold the mill to Ann"),
+        ("Cork is the second largest city.", "Cork is the largest city"),
+        ("Most mills that were inspected had a crack.", "Most mills had a crack"),
+        ("The least busy mill was sold.", "The busy mill was sold"),
+        ("Ann Lund was the only female miller.", "Ann Lund was the only miller"),
+        ("The former miller Ann Lund spoke.", "The miller Ann Lund spoke"),
     ],
 )
 def test_what_takes_something_back_or_belongs_to_another_word_is_not_stated(sentence: str, fact: str):

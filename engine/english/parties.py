@@ -1,0 +1,205 @@
+"""Who does what to whom: does a text have two parties of a fact in each other's place.
+
+"Bo paid Ann" against "Ann paid Bo", "from Riga to Cork" against "from Cork to Riga", "is cheaper than": a small
+entailment model calls both supportive, because every word is shared. The parser says which word is the subject, the
+object or behind which preposition; the agent of a passive is the subject. Left out: one verb for another ("lent to",
+"borrowed from"), a noun for a verb ("Ann's payment"), pronouns, what is denied, and verbs that hold both ways ("met").
+Without the parser nothing is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, combinations, product
+from typing import TYPE_CHECKING
+
+from engine.core.text import Span, sentences, stemmer
+from engine.english.notation import MONTHS
+from engine.english.parser import parse
+from engine.english.tree import (
+    MEASURED,
+    VERBAL,
+    first_conjunct,
+    has_child,
+    is_negated,
+    is_plural,
+    relative_word,
+    subject_of,
+)
+from engine.english.words import MUTUAL
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+_WORD = re.compile(r"\w+")
+_DATE_BEFORE_NAME = re.compile(rf"(\b\d{{1,2}} (?:{'|'.join(MONTHS)})(?: \d{{4}})?) (?=[A-Z])")  # "May Patel" is none
+_SUBJECT, _OBJECT = "subject", "object"
+_PARTIES = ("NOUN", "PROPN", "NUM", "SYM")
+_IN_NAME = ("compound", "amod", "nummod", "poss", "nmod", "quantmod")
+_TOLD = ("acomp", "attr")  # what "is" says
+_BEFORE_PREPOSITION = (*_TOLD, "dobj", "oprd", "advmod")
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """A verb by its lemma, with what "is" says, and its parties by their place.
+
+    That is the subject, the object, a preposition, the subject of what is said ("that"), or whose one of these is.
+    """
+
+    verb: tuple[str, ...]
+    parties: dict[str, list[Token]]
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """Two parties of a fact, [start, end) each and in order, and the fact with both exchanged.
+
+    `instead` is empty where other words would have to change, too.
+    """
+
+    first: Span
+    second: Span
+    instead: str
+
+
+def exchanged(fact: str, text: str) -> Exchanged | None:
+    """The two parties of the fact that the text has in each other's place, and never as the fact has them.
+
+    >>> found = exchanged("Bo Lind paid Ann 40 euros in May.", "Ann paid Bo Lind 40 euros.")
+    >>> found.instead if found else None
+    'Ann paid Bo Lind 40 euros in May.'
+    >>> exchanged("Bo was paid by Ann.", "Ann paid Bo.") is None
+    True
+    """
+    for mine in _relations(fact):
+        told = [other for other in _near(mine, text) if other.verb == mine.verb]
+        for here, there in combinations(mine.parties, 2) if told else ():
+            places = [(r.parties.get(here, []), r.parties.get(there, [])) for r in told]
+            for a, b in product(mine.parties[here], mine.parties[there]):
+                if _are_turned(a, b, places):
+                    return _exchange(fact, text, *sorted((a, b), key=lambda party: party.i))
+    return None
+
+
+def _near(mine: _Relation, text: str) -> list[_Relation]:
+    """The relations of the sentences with two words of the parties or more: a parse is dear."""
+    words = frozenset().union(*map(_words, chain(*mine.parties.values())))
+    parts = (text[start:end] for start, end in sentences(text))
+    return [found for part in parts if len(words & _stems(part)) > 1 for found in _relations(part)]
+
+
+def _are_turned(a: Token, b: Token, places: Sequence[tuple[list[Token], list[Token]]]) -> bool:
+    """Are `a` and `b`, which differ, in each other's place somewhere, and nowhere in their own."""
+
+    def somewhere(one: Token, other: Token) -> bool:
+        return any(_among(one, first) and _among(other, second) for first, second in places)
+
+    return not _are_one(a, b) and somewhere(b, a) and not somewhere(a, b)
+
+
+def _among(party: Token, others: Sequence[Token]) -> bool:
+    return any(_are_one(party, other) for other in others)
+
+
+def _are_one(one: Token, other: Token) -> bool:
+    """Are both the same noun, or names, with all words of the shorter in the longer: "Lind" and "Ann Lind"."""
+    mine, theirs = _words(one), _words(other)
+    named = one.pos_ == other.pos_ == "PROPN"
+    return (named or _stem(one) == _stem(other)) and (mine <= theirs or theirs <= mine)
+
+
+def _words(party: Token) -> frozenset[str]:
+    return frozenset(map(_stem, (party, *(child for child in party.children if child.dep_ in _IN_NAME))))
+
+
+def _stem(word: Token) -> str:
+    return str(stemmer().stemWord(word.lower_))
+
+
+@lru_cache(maxsize=2048)
+def _stems(sentence: str) -> frozenset[str]:
+    return frozenset(stemmer().stemWords(_WORD.findall(sentence.lower())))
+
+
+@lru_cache(maxsize=1024)
+def _relations(sentence: str) -> tuple[_Relation, ...]:
+    """The relations of at least two parties that a sentence asserts, but for those that hold both ways."""
+    apart = _DATE_BEFORE_NAME.sub(r"\1,", sentence)  # as long as before
+    verbs = [token for token in parse(apart) or () if token.pos_ in VERBAL and not is_negated(token)]
+    found = map(_relation, verbs)
+    return tuple(one for one in found if len(one.parties) > 1 and MUTUAL.isdisjoint(one.verb))
+
+
+def _relation(verb: Token) -> _Relation:
+    from lemminflect import getLemma  # it loads spaCy, too
+
+    parties: dict[str, list[Token]] = {}
+    for place, party in _places(verb):
+        named = [one for token in (party, *party.conjuncts) for one in _called(token) if one.pos_ in _PARTIES]
+        if place not in MUTUAL:
+            parties.setdefault(place, []).extend(named)
+            owners = (c for token in named for c in token.children if c.dep_ == "poss" and c.pos_ in _PARTIES)
+            parties.setdefault(f"{place}'s", []).extend(owners)
+    lemma = next(iter(getLemma(verb.lower_, upos="VERB")), verb.lower_)
+    told = (c.lower_ for c in verb.children if c.dep_ in _TOLD)
+    return _Relation((lemma.lower(), *told), {place: found for place, found in parties.items() if found})
+
+
+def _called(party: Token) -> Iterator[Token]:
+    """The party and its names in apposition: "her rival Bo", "the chair, Ann Lind", "a hiker named Cleo"."""
+    yield party
+    for child in party.children:
+        if child.dep_ == "appos":
+            yield child
+        elif child.dep_ == "acl" and child.lower_ in ("named", "called"):
+            yield from (name for name in child.children if name.dep_ in ("oprd", "attr", "dobj"))
+
+
+def _places(verb: Token) -> Iterator[tuple[str, Token]]:
+    """Each party of the verb with its place."""
+    reduced = verb.dep_ == "acl"  # "the bill signed by Ann"
+    passive = has_child(verb, "nsubjpass", "auxpass", "agent") or (reduced and verb.tag_ == "VBN")
+    subject = verb.head if reduced else subject_of(verb)
+    if subject is None and verb.dep_ == "xcomp" and not has_child(verb.head, "dobj"):
+        subject = subject_of(verb.head)  # "Ann agreed to pay Bo"
+    if subject is not None and verb.dep_ == "relcl" and subject == relative_word(verb):
+        subject = first_conjunct(verb.head)
+    if subject is not None:
+        yield _OBJECT if passive else _SUBJECT, subject
+    for child in verb.children:
+        if child.dep_ == "dobj" and not passive:
+            yield _OBJECT, child
+        elif child.dep_ == "dative" and child.pos_ != "ADP":
+            yield "to", child
+        elif child.dep_ == "ccomp":
+            yield from (("that", noun) for noun in child.children if noun.dep_ == "nsubj")
+    for word in (verb, *(c for c in verb.children if c.dep_ in _BEFORE_PREPOSITION)):
+        yield from _behind_prepositions(word)
+
+
+def _behind_prepositions(word: Token) -> Iterator[tuple[str, Token]]:
+    """The nouns behind the prepositions of a word, and of these ("from Cork to Riga"); the agent is a subject."""
+    for child in word.children:
+        if child.dep_ in ("prep", "agent") or (child.dep_ == "dative" and child.pos_ == "ADP"):
+            place = _SUBJECT if child.dep_ == "agent" else child.lower_
+            yield from ((place, noun) for noun in child.children if noun.dep_ == "pobj")
+            yield from _behind_prepositions(child)
+
+
+def _exchange(fact: str, text: str, first: Token, second: Token) -> Exchanged:
+    """The exchange of two parties with all that depends on them; a first word is small where the text has it so."""
+    parties = [[token for token in party.subtree if token.dep_ != "case"] for party in (first, second)]
+    (start, end), (begin, stop) = ((found[0].idx, found[-1].idx + len(found[-1])) for found in parties)
+    apart = end <= begin and is_plural(first) == is_plural(second)
+    if not apart or any(t.pos_ in VERBAL or t.dep_ == "appos" or t.ent_type_ in MEASURED for t in chain(*parties)):
+        return Exchanged((start, end), (begin, stop), "")
+    front, back = fact[begin:stop], fact[start:end]
+    if not fact[:start].strip():
+        small = parties[0][0].lower_
+        front = front[0].upper() + front[1:]
+        back = small + back[len(small) :] if small in _WORD.findall(text) else back
+    return Exchanged((start, end), (begin, stop), fact[:start] + front + fact[end:begin] + back + fact[stop:])
