@@ -13,7 +13,7 @@ from components.html import banner, escape, plain, show, tag
 from components.pages import page_link
 from components.sentences import KINDS
 from components.settings_panel import chosen_settings
-from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict, verdict_line
+from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict, verdict_line, without_source
 from engine.answer.in_documents import doubted, nothing_said, probably_answered, unknown
 from engine.cases.review import Review
 from engine.core.text import counted
@@ -54,7 +54,13 @@ def head_parts(case: Case, verdict: CaseVerdict | None, review: Review) -> list[
     parts = [] if verdict is None else _checked_parts(case, verdict)
     if case.passages and not any(part.page == "inspect/attribution" for part in parts):
         parts.append(Part("What mattered", "inspect/attribution"))
+    if lacking := without_source(case):
+        parts.append(Part(lacking, _answer_page(case)))
     return [*parts, Part(plain(_reviewed(review)), "review/cases")]
+
+
+def _answer_page(case: Case) -> str:
+    return "ask/audit" if case.origin == "imported" else "ask/ask"
 
 
 def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
@@ -65,8 +71,8 @@ def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
     if verdict.overridden:
         parts.append(Part(f"{counted(verdict.overridden, 'verdict')} by a reviewer", "inspect/facts"))
     if verdict.citations:
-        shown = "ask/audit" if case.origin == "imported" else "ask/ask"
-        parts.append(Part(f"citations {verdict.citations_supported} of {verdict.citations} supported", shown))
+        supported = f"citations {verdict.citations_supported} of {verdict.citations} supported"
+        parts.append(Part(supported, _answer_page(case)))
     if verdict.citations_compared:
         used = f"{verdict.citations_used} of {verdict.citations_compared} citations used and supporting"
         parts.append(Part(used, "inspect/attribution", "Used x supports"))

@@ -8,7 +8,14 @@ from components.answer import with_pills
 from components.blocks import draw
 from components.html import escape, note, plain, show, tag
 from components.reviewer import write_marks
-from engine.analyses.case_verdict import case_verdict, conclusions, open_items, verdict_line
+from engine.analyses.case_verdict import (
+    by_machine,
+    case_verdict,
+    changed_by_review,
+    conclusions,
+    open_items,
+    verdict_line,
+)
 from engine.analyses.facts import record_of, tracked_text
 from engine.cases.review import Conclusion, Review, sign_off
 from engine.core.text import counted
@@ -32,6 +39,8 @@ def sign_off_view(case: Case, review: Review, author: str) -> None:
     """Show what is signed and take the conclusion."""
     verdict = case_verdict(case, review)
     show(tag("p", tag("b", escape(verdict_line(case, verdict)))))
+    if before := changed_by_review(case, verdict):
+        note(before)
     for line in open_items(case, verdict, review) if verdict else ():
         st.warning(plain(line))
     with st.form("sign_off", border=False):
@@ -60,10 +69,11 @@ def sign_off_view(case: Case, review: Review, author: str) -> None:
             note("Struck: taken out. Underlined: put in. The text above leaves out undecided edits.")
     if not asked:
         return
+    machine = by_machine(case)
     with refused:
         if conclusion is None:
             st.error("Choose a conclusion.")
             return
         write_marks(
-            case.id, sign_off(author, conclusion, reason, verdict.headline if verdict else ""), review.head or None
+            case.id, sign_off(author, conclusion, reason, machine.headline if machine else ""), review.head or None
         )

@@ -60,7 +60,9 @@ export default function (component) {
       const chosen = Number(item.dataset.number) === current;
       item.classList.toggle("open", chosen);
       item.querySelector(".head").setAttribute("aria-expanded", String(chosen));
-      if (chosen && scroll) list.scrollTo({ top: item.offsetTop - list.offsetTop - 4, behavior: "smooth" });
+      if (!chosen || !scroll) continue;
+      if (left.offsetLeft === right.offsetLeft) item.scrollIntoView({ behavior: "smooth" }); // one below the other
+      else list.scrollTo({ top: item.offsetTop - list.offsetTop - 4, behavior: "smooth" });
     }
     for (const item of answer.querySelectorAll("button.cite"))
       item.setAttribute("aria-pressed", String(Number(item.dataset.number) === current));

@@ -152,8 +152,9 @@ export default function (component) {
       if (span.tabIndex >= 0) span.setAttribute("aria-current", String(i === place));
       if (boxes[i]) boxes[i].setAttribute("aria-current", String(i === place));
     });
-    if (boxes[place]) cards.scrollTo({ top: boxes[place].offsetTop - cards.offsetTop - 4, behavior: "smooth" });
-    if (tell && left.offsetLeft === right.offsetLeft) right.scrollIntoView({ behavior: "smooth" }); // one below the other
+    const below = left.offsetLeft === right.offsetLeft; // on a narrow page, which scrolls as a whole
+    if (boxes[place] && below && tell) boxes[place].scrollIntoView({ behavior: "smooth" });
+    else if (boxes[place]) cards.scrollTo({ top: boxes[place].offsetTop - cards.offsetTop - 4, behavior: "smooth" });
     if (focus) spans[place].focus();
     if (passage) marked(passage);
     if (tell) root.tell("selected", { sentence: place + 1, ...(passage && { passage }) });

@@ -21,7 +21,7 @@ from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.answer.citations import without_markers
 from engine.answer.in_documents import probably_answered
 from engine.cases.places import decisions, numbered, revision, rewritten
-from engine.cases.review import Conclusion, Mark, Review
+from engine.cases.review import Conclusion, Mark, Review, review_of
 from engine.core.errors import RecordError
 from engine.core.text import Span, counted
 from engine.core.values import Case, Value
@@ -241,6 +241,25 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
     )
 
 
+def by_machine(case: Case) -> CaseVerdict | None:
+    """The last check as it came out, without a reviewer's verdicts and decisions."""
+    return case_verdict(case, review_of(()))
+
+
+def changed_by_review(case: Case, verdict: CaseVerdict | None) -> str:
+    """The headline of the machine alone, in a sentence; empty where no reviewer changed it."""
+    before = by_machine(case) if verdict else None
+    if verdict is None or before is None or before.headline == verdict.headline:
+        return ""
+    return f"The machine's verdict, before the review: {before.headline}."
+
+
+def without_source(case: Case) -> str:
+    """The citations of passages that are not there, in words; empty without one."""
+    invalid = sum(not citation.valid for citation in case.answer.citations)
+    return f"{counted(invalid, 'citation')} without a source" if invalid else ""
+
+
 def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
     """The facts by their states, and whether the documents answer the question, which no fact tells."""
     said = verdict.headline if verdict else "The answer was not checked against its sources."
@@ -251,6 +270,8 @@ def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
 def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
     """Open items before anyone relies on the text: undecided edits, claims without support."""
     found = [] if verdict.finished else ["The check was stopped early."]
+    if lacking := without_source(case):
+        found.append(f"{lacking}.")
     if verdict.named_edits:
         found.append(verdict.named_edits)
     record = record_of(case)

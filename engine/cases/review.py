@@ -215,8 +215,10 @@ def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> Non
         raise InputError(f"{draft.value!r} is not a status. Choose one of: {', '.join(STATUSES)}.")
     said = draft.value.strip() or draft.target.startswith(SENTENCE)
     given = draft.reason.strip() or draft.target.startswith("edit:")  # the edit says why; a click decides on it
-    if draft.kind == "override" and not (said and given):
-        raise InputError("An override needs a verdict and a reason. The machine's verdict stays visible.")
+    if draft.kind == "override" and not said:
+        raise InputError("An override needs a verdict. The machine's verdict stays visible.")
+    if draft.kind == "override" and not given:
+        raise InputError("Give a reason. The history keeps it with the verdict.")
     if draft.kind == "relevance":
         _check_label(draft, passages)
     if draft.kind == "withdrawal" and draft.target not in {f"entry:{mark.number}" for mark in history}:

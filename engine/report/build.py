@@ -15,6 +15,7 @@ from engine.analyses.case_verdict import (
     CaseVerdict,
     SentenceVerdict,
     case_verdict,
+    changed_by_review,
     in_words,
     open_items,
     verdict_line,
@@ -333,6 +334,8 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
     """The summary; `content` and `head` are the hashes that tell this case and its history from any other."""
     verdict = case_verdict(case, review)
     blocks: list[Block] = [Text((TextRun(verdict_line(case, verdict), "strong"),), "answer")]
+    if before := changed_by_review(case, verdict):
+        blocks.append(plain(before, "note"))
     if doubt := unknown(case):
         blocks.append(Notice(doubt))
     signed = _signed(case, review, verdict, content, head)

@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import case_verdict, conclusions, fact_verdict, fact_verdicts, open_items, own_stand
+from engine.analyses.case_verdict import (
+    case_verdict,
+    changed_by_review,
+    conclusions,
+    fact_verdict,
+    fact_verdicts,
+    open_items,
+    own_stand,
+    without_source,
+)
 from engine.analyses.facts import analysis_of, record_of
 from engine.analyses.kind import FACTS
 from engine.answer.citations import annotate
@@ -141,6 +150,22 @@ def test_accepted_edits_are_in_the_text_and_counted():
     assert (verdict.accepted, verdict.undecided) == (1, ("2",))
     assert "1934" in verdict.text
     assert verdict.headline == "3 facts: 1 borne out, 1 edited, 1 not found"
+
+
+def test_the_machines_verdict_stays_said_where_a_review_changed_it():
+    case = checked()
+    verdict = case_verdict(case, review_of(()))
+    assert changed_by_review(case, verdict) == ""
+    after = case_verdict(case, marked(case, decision(run().edits[0], "accepted")))
+    assert after.headline == "3 facts: 1 borne out, 1 edited, 1 not found"
+    assert changed_by_review(case, after) == f"The machine's verdict, before the review: {verdict.headline}."
+
+
+def test_a_citation_of_a_passage_that_is_not_there_is_an_open_item():
+    case = checked("The bridge opened in 1934 [7].")
+    assert without_source(case) == "1 citation without a source"
+    assert open_items(case, case_verdict(case, review_of(())), review_of(()))[0] == "1 citation without a source."
+    assert without_source(checked()) == ""
 
 
 def test_a_fact_whose_sentence_a_reviewer_rewrote_is_edited_unless_it_was_borne_out():
