@@ -132,6 +132,11 @@ class Amount(NamedTuple):
     after: str = ""
 
     @property
+    def measured(self) -> bool:
+        """Has it a unit of measure: not a number alone, a date, a time of day or a rank?"""
+        return self.unit not in ("", "date", "of day", "rank") and not self.unit.startswith("after ")
+
+    @property
     def keys(self) -> list[tuple[float | str, str]]:
         """Equal values share one: twelve digits of a number, since a change of units rounds it."""
         value = self.value if isinstance(self.value, str) else float(_rounded(self.value))

@@ -1,7 +1,7 @@
 """Split a clause into atomic facts with its dependency tree (`parser.py`); no language model (ARE, section 4.1.2).
 
 1. Text in brackets becomes a fact about the noun before it. 2. Detach the clauses inside the sentence and state them of
-their noun or subject: relative and participial clauses, appositions, clauses with "although" or "because". 3. Split
+their noun or subject: relative and participial clauses, appositions, clauses with "although" or "whereas". 3. Split
 coordinations; each part keeps the subject, auxiliary or article that it shares. 4. Split phrases of time, place and
 agent of a statement: one fact for each.
 A part that has no subject and finite verb and is not an instruction falls back to its clause. So does a clause if its
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 _MOST = 24  # facts of one clause; a longer list stays whole from there on
-_STATED = word_set("although though because whereas")  # what they open is so
+_STATED = word_set("although though whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
 _RESTING = word_set("in on at near under within")  # not "to Cork, where", "from Cork, where"
 _ASKING = word_set("must should shall")
@@ -387,7 +387,7 @@ def _is_misread(apposition: Token) -> bool:
 
 
 def _is_so(verb: Token, comma: bool) -> bool:
-    """Does the clause say what is so: with "although" or "because", or what was "when" or "where" something was?"""
+    """Does the clause say what is so: with "although", or what was "when" or "where" something was?"""
     opening = verb.left_edge.lower_ if verb.left_edge.head == verb else ""
     stated = opening in _STATED or (opening in _TIMED and (comma or finite_tags(verb) == {"VBD"}))
     return stated and not is_negated(verb.head)

@@ -137,8 +137,8 @@ def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> li
     sentence, named = (evidence.text[start : anchor.end] for start in (anchor.start, anchor.named))
     whole = on_fact(fact, evidence)
     found = replacements(fact, sentence)
-    if order := against(fact, evidence.text, others.dated):  # the word that states the opposite order of two events
-        found.insert(0, Replacement(order.start, order.end, turned(fact, order), ORDER, 1.0))
+    if (order := against(fact, evidence.text, others.dated)) and (word := turned(fact, order)):
+        found.insert(0, Replacement(order.start, order.end, word, ORDER, 1.0))
     if (swapped := exchanged(fact, evidence.text)) and swapped.instead:
         start, end = swapped.first[0], swapped.second[1]
         new = swapped.instead[start : len(swapped.instead) - len(fact) + end]

@@ -1,10 +1,10 @@
 """A guard for the verifier: does a passage give two events in another order than the fact?
 
 "A before B" against "A after B", and against "B before A": a small entailment model calls such pairs supportive, since
-every word is shared. Where no sentence has such a word the dates of the two events tell, those of the passage before
-those of the other passages: the date beside an event in the fact, or in the part of a sentence, or the title, that
-holds most of its words. Two events of one part, or without a date, are not compared. No paper's method. Left out:
-orders told over two sentences, or by the days between two events.
+every word is shared. "A because of B" is an order, too: the cause comes first. Where no sentence has such a word the
+dates of the two events tell, those of the passage before those of the other passages: the date beside an event in the
+fact, or in the part of a sentence, or the title, that holds most of its words. Two events of one part, or without a
+date, are not compared. No paper's method. Left out: orders told over two sentences, or by the days between two events.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from engine.methods.are.shared_words import rough_stems
 
 _WORD = re.compile(
     r"\b(?:(?P<before>before|prior to|ahead of|earlier than|preced(?:ed|es|ing))"
-    r"|(?P<after>after|later than|follow(?:ed|s|ing)(?! \w+ (?:day|week|month|year)s? later)))\b"
+    r"|(?P<after>because(?: of)?|due to|owing to|as a result of|after|later than"
+    r"|follow(?:ed|s|ing)(?! \w+ (?:day|week|month|year)s? later)))\b"
     r"(?P<by> by\b)?",
     re.IGNORECASE,
 )
@@ -109,10 +110,12 @@ def _agrees(mine: Order, other: Order) -> bool | None:
 
 
 def turned(fact: str, order: Order) -> str:
-    """The word or words that state the opposite order, as the fact would write them."""
+    """The word or words that state the opposite order, as the fact would write them; empty where none does."""
     old = fact[order.start : order.end]
     bare, _, by = old.partition(" by")
-    new = _OPPOSITES[bare.casefold()]
+    new = _OPPOSITES.get(bare.casefold(), "")
+    if not new:
+        return ""
     return (new.capitalize() if old[0].isupper() else new) + (" by" if by or old.endswith(" by") else "")
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from engine.core.text import STOP_WORDS, content_words
-from engine.english.notation import in_one_notation
+from engine.english.notation import amounts, in_one_notation, values
 from engine.english.words import NUMBER_WORDS
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
 from engine.models.alignment import stem
@@ -76,8 +76,12 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     or is followed by one. A number that the evidence has with blanks inside ("56, 000"), as tokenised and scanned text
     does, is there.
 
+    A number is missing, too, where the evidence has it with other units alone.
+
     >>> missing("Ada moved to Estonia in 1990", "Ada left for Riga in 1990.")
     ('Estonia',)
+    >>> missing("Add 250 mL", "Add 250 µL."), missing("Add 250 mL", "Add 0.25 L, not 250 µL.")
+    (('250 mL',), ())
     """
     fact, evidence = in_one_notation(fact, evidence)
     theirs = quantities(evidence) + quantities(_TORN.sub(r"\1", evidence))
@@ -102,7 +106,22 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
             continue
         if word not in names and not any(stem(part.lower()) in held for part in _PART.findall(word)):
             names.append(word)
+    numbers += [one for one in _in_other_units(fact, evidence) if not any(number in one for number in numbers)]
     return (*dict.fromkeys(numbers), *names, *(m for m in said if m not in names and stem(m.lower()) not in held))
+
+
+def _in_other_units(fact: str, evidence: str) -> Iterator[str]:
+    """The measures of the fact whose number the evidence has, with a unit each time, and never with that one."""
+    theirs, told = amounts(evidence), values(evidence)
+    for one in amounts(fact):
+        said = fact[one.start : one.end]
+        alike = [other for other in theirs if _digits(evidence[other.start : other.end]) == _digits(said) != ""]
+        if one.measured and alike and all(other.measured for other in alike) and told.isdisjoint(one.keys):
+            yield said
+
+
+def _digits(written: str) -> str:
+    return re.sub(r"[^\d.]", "", written)
 
 
 def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:

@@ -150,8 +150,8 @@ def test_a_pronoun_without_a_known_subject_stays():
 @pytest.mark.parametrize(
     ("text", "facts"),
     [
-        ("Cork is wet. Riga is cold because it lies in the north.", ["Riga is cold", "it lies in the north"]),
-        ("Bo Lind left. Ada Berg sang because she was happy.", ["Ada Berg sang", "Ada Berg was happy"]),
+        ("Cork is wet. Riga is dry although it lies on the coast.", ["Riga is dry", "it lies on the coast"]),
+        ("Bo Lind left. Ada Berg sang although she was sad.", ["Ada Berg sang", "Ada Berg was sad"]),
         ("The bank closed. When it reopened, people came.", ["people came", "The bank reopened"]),
     ],
 )
@@ -444,7 +444,7 @@ def test_two_phrases_are_read_out_of_what_models_write():
         ("She retired in 2019 and died in 2021.", {"She retired in 2019", "She died in 2021"}),
         (
             "The till was short because a clerk keyed a sum and reversed it.",
-            {"The till was short", "a clerk keyed a sum", "a clerk reversed it"},
+            {"The till was short because a clerk keyed a sum", "The till was short because a clerk reversed it"},
         ),
         (
             "Ada Lovelace wrote the notes and Charles Babbage built the engine.",
