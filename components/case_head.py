@@ -34,17 +34,20 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     """Draw it and return the verdict; where nothing was checked it offers the check (`offer`), else it says so."""
     show(tag("h2", escape(case.question), class_="gw-question"))
     review = workbench().cases.review(case.id)
-    verdict = case_verdict(case, review)
+    verdict, absent = case_verdict(case, review), review.absent is not None
+    doubt = doubted(case, chosen_settings().retrieval)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="case_head"):
-        words = tag("p", escape(_unchecked(case)), class_="gw-unchecked")
-        show(words if verdict is None else _bar(verdict), width="content")
+        if verdict is None:
+            show(tag("p", escape(_unchecked(case)), class_="gw-unchecked"), width="content")
+        elif not absent and not doubt:  # facts may be borne out and not answer the question
+            show(_bar(verdict), width="content")
         if verdict is None and offer and case.answer.text.strip() and case.answer.finished and not case.answer.refused:
             check_button(case, key=f"check_{case.id}")
         for part in head_parts(case, verdict, review):
             page_link(part.page, part.label, case=case.id, attribution_tab=part.tab)
-    if said := nothing_said(case) or doubted(case, chosen_settings().retrieval):
+    if not absent and (said := nothing_said(case) or doubt):
         st.warning(said)
-    elif said := unknown(case):
+    elif not absent and (said := unknown(case)):
         banner(said)
     return verdict
 
@@ -97,5 +100,8 @@ def _unchecked(case: Case) -> str:
 
 
 def _reviewed(review: Review) -> str:
-    status = "not reviewed" if review.status == "open" else f"{review.status} by {review.reviewer}"
-    return f"{review.conclusion.value}, {status}" if review.conclusion else status
+    said = review.conclusion or review.absent
+    if review.status != "open":
+        status = f"{review.status} by {review.reviewer}"
+        return f"{said.value}, {status}" if said else status
+    return f"{said.value}, by {said.author}: review and export" if said else "not reviewed: review and export"

@@ -8,18 +8,15 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench
-from components.html import note
 from components.reviewer import known_reviewer, write_marks
 from components.sentences import sentences_view
 from components.source_view import open_source
 from engine.analyses.case_verdict import CaseVerdict
 from engine.analyses.facts import record_of
 from engine.cases.places import numbered, rewrite, verdict_of
-from engine.cases.review import SENTENCE, MarkDraft, withdrawals
+from engine.cases.review import ABSENT, SENTENCE, MarkDraft, withdrawals
 from engine.core.values import Case
 from engine.methods.are.backtrack import proposed
-
-ABSENT = "not in these documents"
 
 
 @st.fragment
@@ -36,12 +33,10 @@ def checked_answer(case: Case, verdict: CaseVerdict) -> None:
 
 
 def not_in_documents(case: Case, why: str) -> None:
-    """Offer the verdict that the documents do not answer the question, with the reason `why`; say it once given."""
+    """Offer the verdict that the documents do not answer the question, with the reason `why`, until it is given."""
     review = workbench().cases.review(case.id)
-    given = review.overrides.get("answer")
-    if given is not None and given.value == ABSENT:
-        note(f"{given.author}: {ABSENT}.")
-    elif review.status != "signed off" and st.button(f"Mark as “{ABSENT}”", key=f"absent_{case.id}"):
+    open_to_it = review.absent is None and review.status != "signed off"
+    if open_to_it and st.button(f"Mark as “{ABSENT}”", key=f"absent_{case.id}"):
         asked = {"answer": ABSENT, "reason": why}
         if author := known_reviewer():
             write(case, asked, author)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from engine.analyses.facts import record_of
 from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.answer.citations import without_markers
-from engine.answer.in_documents import probably_answered
+from engine.answer.in_documents import may_not_answer, probably_answered
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, Review, review_of
 from engine.core.errors import RecordError
@@ -30,6 +30,7 @@ from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open,
 from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import IN_WORDS, AreRecord, Evidence, FactRecord, Placed, Stand
 from engine.methods.used_supports import Quadrant
+from engine.models.tables import names_columns
 
 FactState = Stand | Literal["edited", "no claim"]
 """The state of a fact or sentence in the text as it now is; a sentence without a fact has "no claim"."""
@@ -261,9 +262,14 @@ def without_source(case: Case) -> str:
 
 
 def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
-    """The facts by their states, and whether the documents answer the question, which no fact tells."""
+    """The facts by their states, and whether the documents answer the question, which no fact tells.
+
+    A doubt about that comes first: facts that answer nothing may be borne out.
+    """
     said = verdict.headline if verdict else "The answer was not checked against its sources."
     answered = probably_answered(case)
+    if may_not_answer(case):
+        return f"{answered} {said}"
     return f"{said.removesuffix('.')}. {answered}" if answered else said
 
 
@@ -442,10 +448,15 @@ def _quote(fact: str, one: Evidence) -> QuotedEvidence:
 
 
 def _against(fact: FactRecord) -> QuotedEvidence | None:
-    """The sentence of a passage that contradicts the fact, if it has most of its words and lacks its number or name."""
+    """The sentence of a passage that contradicts the fact, if it has most of its words and lacks its number or name.
+
+    Not a row of a table that begins with another name: it is on something else.
+    """
     if fact.against is None:
         return None
     quote = _quote(fact.fact.text, fact.against)
+    if names_columns(quote.words) and quote.words.split("|")[0].strip(" ") not in fact.fact.text:
+        return None
     words = {word for word in rough_stems(fact.fact.text) if not any(map(str.isdigit, word))}
     shared = words & rough_stems(f"{quote.title} {quote.words}")
     same_thing = len(words) > 1 and len(shared) >= SAME_THING * len(words)

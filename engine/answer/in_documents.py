@@ -69,11 +69,16 @@ def nothing_said(case: Case) -> str:
     return f"The answer only repeats the question. {again}"
 
 
+def may_not_answer(case: Case) -> bool:
+    """Is it in doubt that the documents answer the question."""
+    return case.answerable is not None and case.answerable < EVEN and not case.answer.refused
+
+
 def probably_answered(case: Case) -> str:
     """Whether the documents, or an audit's sources, answer the question, in a sentence; empty for a refusal."""
     if case.answerable is None or case.answer.refused:
         return ""
-    how = "probably answer" if case.answerable >= EVEN else "may not answer"
+    how = "may not answer" if may_not_answer(case) else "probably answer"
     read = "sources" if case.origin == "imported" else "documents"
     return f"The {read} {how} the question (probability {case.answerable:.2f})."
 

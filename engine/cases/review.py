@@ -70,6 +70,8 @@ CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
 
 "partly stands" excepts the sentences that are not borne out and still in the text.
 """
+ABSENT = "not in these documents"
+"""The reviewer's verdict on "answer" where the documents do not answer the question."""
 WITHDRAWABLE: tuple[Kind, ...] = ("note", "relevance", "override")
 SENTENCE = "sentence:"  # the place of a sentence, by its number from 1
 LONGEST = 20_000  # characters of a note or a reason
@@ -127,6 +129,12 @@ class Review(Value, frozen=True):
         """The conclusion of the sign-off; None before it, or if it was signed off without a conclusion."""
         mark = self.overrides.get("answer")
         return mark if mark and mark.value in CONCLUSIONS and self.status == "signed off" else None
+
+    @property
+    def absent(self) -> Mark | None:
+        """The reviewer's verdict that the documents do not answer the question."""
+        mark = self.overrides.get("answer")
+        return mark if mark and mark.value == ABSENT else None
 
 
 @dataclass(frozen=True)

@@ -302,7 +302,8 @@ def test_a_weak_match_says_its_best_score_and_can_be_marked_as_not_in_the_docume
     (mark,) = store().history("weak")
     assert (mark.target, mark.value, mark.machine) == ("answer", "not in these documents", "answered")
     assert "best passage score" in mark.reason
-    assert "Ada: not in these documents." in html(app)
+    assert "not in these documents, by Ada: review and export" in [link.label for link in app.get("page_link")]
+    assert not app.warning
     assert "Mark as" not in " ".join(b.label for b in app.button)
 
 

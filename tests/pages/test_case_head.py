@@ -47,7 +47,7 @@ def test_every_part_of_the_verdict_is_a_link_that_keeps_the_case():
     assert facts.startswith("**") and " facts: " in facts and " borne out" in facts
     assert citations.startswith("citations ") and citations.endswith(" supported")
     assert used.endswith(" used and supporting")
-    assert review == "not reviewed"
+    assert review == "not reviewed: review and export"
     assert found[used][1]["attribution_tab"] == ["Used x supports"]
 
 
@@ -59,7 +59,7 @@ def test_every_page_of_a_case_says_where_the_documents_may_not_answer():
     store().save(replace(case, id="weak", answerable=0.1))
     app = page("inspect/facts", "even")
     assert not app.warning
-    assert ". The documents may not answer the question (probability 0.30)**" in next(iter(links(app)))
+    assert next(iter(links(app))).startswith("**The documents may not answer the question (probability 0.30). ")
     assert "do not seem to answer" in page("inspect/facts", "weak").warning[0].value
 
 
@@ -111,6 +111,6 @@ def test_a_case_that_was_not_checked_says_so_and_shows_what_mattered():
     app = AppTest.from_file(str(PAGES / "review/cases.py"), default_timeout=120)
     app.query_params["case"] = "unchecked"
     app.run()
-    assert list(links(app)) == ["What mattered", "not reviewed"]
+    assert list(links(app)) == ["What mattered", "not reviewed: review and export"]
     assert any("Not checked yet." in element.proto.body for element in app.get("html"))
     assert any(button.label == "Check the answer" for button in app.button)

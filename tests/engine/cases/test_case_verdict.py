@@ -445,3 +445,14 @@ def test_a_passage_that_contradicts_what_another_bears_out_is_named():
                          machine="supportive")  # fmt: skip
     review = marked(case, disputed)
     assert open_items(case, case_verdict(case, review), review) == []
+
+
+def test_a_row_of_a_table_on_something_else_says_nothing_against_a_row():
+    rows = (
+        "hive: Hive 1 | year: 2024 | honey_kg: 24.0 | colony_strength: strong | queen_age: 2",
+        "hive: Hive 2 | year: 2024 | honey_kg: 6.5 | colony_strength: weak | queen_age: 0",
+    )
+    bench = Workbench()
+    case = bench.audit(AuditRecord(question="How much honey did Hive 1 give?", passages=rows, answer=rows[0]))
+    verdict = case_verdict(bench.analyse(case.id, FACTS), review_of(()))
+    assert [fact.against for sentence in verdict.sentences for fact in sentence.facts] == [None]
