@@ -5,14 +5,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise, zip_longest
-from operator import itemgetter
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 import streamlit as st
 
-from engine.answer.citations import unmarked, without_markers
-from engine.cases.markup import escape, quoted, tag, visible
+from engine.answer.citations import without_markers
+from engine.cases.markup import escape, markdown_parts, quoted, tag, visible
 from engine.core.text import BETWEEN_CELLS, LIST_ITEM
 
 __all__ = [
@@ -36,12 +35,6 @@ __all__ = [
 ]
 
 _MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
-# A heading, the rule below a table's head, and bold.
-_SET_OUT = re.compile(
-    r"^[ \t]*(?P<hashes>#{1,6}[ \t]+)(?P<heading>[^\n]+)|^(?P<rule>[ \t]*\|?[ \t]*:?-{3}[-:| \t]*)$"
-    r"|\*\*(?P<bold>[^*\n]+)\*\*",
-    re.MULTILINE,
-)
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+")  # "|---|---:|"
 # Between these two signs stands what makes an icon, a web address or a mail address.
 _JOINT = re.compile(r"(?<=:)(?=[\w/\\+-]+:|//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
@@ -82,21 +75,8 @@ def rows_apart(text: str) -> str:
 
 
 def markdown_runs(text: str) -> list[dict[str, str]]:
-    """A text cut at its Markdown: its marks are hidden or made faint, bold and headings strong; nothing is left out.
-
-    >>> [(run["text"], run["style"]) for run in markdown_runs("**Dose:** 5 mg")]
-    [('**', 'hidden'), ('Dose:', 'strong'), ('**', 'hidden'), (' 5 mg', '')]
-    """
-    styles = [
-        "" if sign == kept else "hidden" if sign in "*_`" else "faint"
-        for sign, kept in zip(text, unmarked(text), strict=True)
-    ]
-    for found in _SET_OUT.finditer(text):
-        for group, style in (("hashes", "hidden"), ("rule", "faint"), ("heading", "strong"), ("bold", "strong")):
-            start, end = found.span(group)
-            styles[start:end] = [before or style for before in styles[start:end]]
-    runs = groupby(zip(text, styles, strict=True), key=itemgetter(1))
-    return [{"text": visible("".join(sign for sign, _ in run)), "style": style} for style, run in runs]
+    """A text cut at its Markdown, with the style of each part, for a component to draw: nothing is left out."""
+    return [{"text": visible(words), "style": style} for words, style in markdown_parts(text)]
 
 
 def table_classes(sentences: Sequence[str]) -> list[str]:

@@ -58,7 +58,8 @@ def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
     """The data to draw, as plain values; no text is markup."""
     drawn, position, before = [], 0, ""
     mattered = strongest(case)
-    looks = table_classes([case.answer.text[s.start : s.end] for s in verdict.sentences])
+    texts = ("" if s.rewritten else case.answer.text[s.start : s.end] for s in verdict.sentences)
+    looks = table_classes(list(texts))  # what was written anew is no row
     for number, (sentence, look) in enumerate(zip(verdict.sentences, looks, strict=True), start=1):
         gap = gap_runs(case.answer.text[position : sentence.start], before, look)
         used = _used(*mattered[number]) if number in mattered else ""
@@ -89,7 +90,7 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict) -> dict[str, A
         "claim": bool(sentence.facts),
         "kind": KINDS[sentence.state],
         "word": sentence.word,
-        "by": _by(worst) if worst else "",
+        "by": _by(worst) if worst and not sentence.rewritten else "",
         "facts": _once([_fact(fact) for fact in sentence.facts]),
     }
 

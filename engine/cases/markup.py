@@ -8,6 +8,10 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from itertools import groupby
+from operator import itemgetter
+
+from engine.answer.citations import unmarked
 
 # Bidirectional controls can reorder the text around them; the others take no room, or end a line where none ends.
 _REORDER = (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C)
@@ -36,6 +40,32 @@ def visible(text: str) -> str:
     'a␛[31mb'
     """
     return _TOWER.sub(lambda found: f"{found[1]}[{len(found[2])} more marks]", text.translate(_DRAWN))
+
+
+# A heading, the rule below a table's head, and bold.
+_SET_OUT = re.compile(
+    r"^[ \t]*(?P<hashes>#{1,6}[ \t]+)(?P<heading>[^\n]+)|^(?P<rule>[ \t]*\|?[ \t]*:?-{3}[-:| \t]*)$"
+    r"|\*\*(?P<bold>[^*\n]+)\*\*",
+    re.MULTILINE,
+)
+
+
+def markdown_parts(text: str) -> list[tuple[str, str]]:
+    """A text cut at its Markdown, each part with its style: marks are hidden or faint, bold and headings strong.
+
+    >>> markdown_parts("**Dose:** 5 mg")
+    [('**', 'hidden'), ('Dose:', 'strong'), ('**', 'hidden'), (' 5 mg', '')]
+    """
+    styles = [
+        "" if sign == kept else "hidden" if sign in "*_`" else "faint"
+        for sign, kept in zip(text, unmarked(text), strict=True)
+    ]
+    for found in _SET_OUT.finditer(text):
+        for group, style in (("hashes", "hidden"), ("rule", "faint"), ("heading", "strong"), ("bold", "strong")):
+            start, end = found.span(group)
+            styles[start:end] = [before or style for before in styles[start:end]]
+    runs = groupby(zip(text, styles, strict=True), key=itemgetter(1))
+    return [("".join(sign for sign, _ in run), style) for style, run in runs]
 
 
 _NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?")

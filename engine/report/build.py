@@ -105,7 +105,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
         Section("Appendix", (plain(APPENDIX), Facts(_summary(case, review)), *banners(case)), id="appendix"),
         Section("Review", review_blocks(history, review, chain), id="review"),
         Section("Answer as it was given", _answer(case), id="answer"),
-        Section(f"Passages given to the writer ({len(case.passages)})", _passages(case, review), id="passages"),
+        Section(f"{_passages_title(case)} ({len(case.passages)})", _passages(case, review), id="passages"),
         *([Section("Analyses", analyses, id="analyses")] if analyses else []),
         Section("How the answer was made", _making(case), id="making"),
         Section("Methods", (Fold("The methods in words", (plain(TERMS, "note"), terms)),), id="methods"),
@@ -170,6 +170,10 @@ def _answer(case: Case) -> tuple[Block, ...]:
         options = ((str(i), option) for i, option in enumerate(case.options, start=1))
         blocks.append(table("Options of the question", ("No.", "Option"), options))
     return tuple(blocks)
+
+
+def _passages_title(case: Case) -> str:
+    return "Sources given with the answer" if case.origin == "imported" else "Passages given to the writer"
 
 
 def _passages(case: Case, review: Review) -> tuple[Block, ...]:

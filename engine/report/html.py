@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from engine.cases import blocks as b
-from engine.cases.markup import escape
+from engine.cases.markup import escape, markdown_parts
 from engine.core.files import ASSETS
 
 STEPS = 5  # steps of colour on either side of zero
@@ -53,6 +53,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         kind=lambda block: type(block).__name__,
+        markdown=markdown_parts,
         line=lambda text: " ".join(text.split()),
         step=_step,
         signed=lambda value: f"{value:+z.3f}",  # what rounds to 0 has a plus
