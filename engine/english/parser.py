@@ -97,21 +97,24 @@ def _with_series(doc: Doc) -> Doc:
 
     The parser often hangs the second part on the noun before it, or reads it as a clause of its own.
     """
-    for token in doc:
+    for token in filter(_is_bare, doc):
         first = next((a for a in token.ancestors if any(c.dep_ == "auxpass" for c in a.children)), None)
-        later = _continued(token, first) if first is not None else []
-        if first is not None and later:
+        if first is not None and first.i < token.i and (later := _continued(token, first)):
             token.head, token.dep_ = first, "conj"
             for verb in (token, *later):
                 verb.tag_ = first.tag_
     return doc
 
 
+def _is_bare(token: Token) -> bool:
+    """Is it a participle on its own that follows a comma?"""
+    if token.tag_ not in _PAST or token.dep_ not in ("acl", "advcl") or not token.i or token.nbor(-1).text != ",":
+        return False
+    return not any(c.dep_ in ("mark", "nsubj", "nsubjpass", "auxpass", "aux") for c in token.children)
+
+
 def _continued(token: Token, first: Token) -> list[Token]:
-    """The participles joined by "and" behind a bare one that follows a comma; empty without one."""
-    bare = token.tag_ in _PAST and token.dep_ in ("acl", "advcl") and first.i < token.i and token.nbor(-1).text == ","
-    if not bare or any(c.dep_ in ("mark", "nsubj", "nsubjpass", "auxpass", "aux") for c in token.children):
-        return []
+    """The participles joined by "and" behind a bare one; empty without one."""
     return [c for c in (*token.conjuncts, *first.conjuncts) if c.i > token.i and c.tag_ in _PAST]
 
 

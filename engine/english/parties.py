@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, product
+from itertools import chain, combinations, islice, product
 from typing import TYPE_CHECKING
 
 from engine.core.text import Span, sentences, stemmer
@@ -39,8 +39,29 @@ _DATE_BEFORE_NAME = re.compile(rf"(\b\d{{1,2}} (?:{'|'.join(MONTHS)})(?: \d{{4}}
 _SUBJECT, _OBJECT = "subject", "object"
 _PARTIES = ("NOUN", "PROPN", "NUM", "SYM")
 _IN_NAME = ("compound", "amod", "nummod", "poss", "nmod", "quantmod")
+_MOST = 8  # parties of a place, and verbs of a sentence, that are compared
+_LONGEST = 1000  # characters of a sentence that is compared
 _TOLD = ("acomp", "attr")  # what "is" says
 _BEFORE_PREPOSITION = (*_TOLD, "dobj", "oprd", "advmod")
+
+
+@dataclass(frozen=True)
+class _Party:
+    """A noun or name, with the stems of the words of its name."""
+
+    token: Token
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, token: Token) -> _Party:
+        name = (token, *(child for child in token.children if child.dep_ in _IN_NAME))
+        return cls(token, frozenset(map(_stem, name)))
+
+    def is_one_with(self, other: _Party) -> bool:
+        """Are both the same noun, or names, with all words of the shorter in the longer: "Lind" and "Ann Lind"."""
+        named = self.token.pos_ == other.token.pos_ == "PROPN"
+        same = named or _stem(self.token) == _stem(other.token)
+        return same and (self.words <= other.words or other.words <= self.words)
 
 
 @dataclass(frozen=True)
@@ -51,7 +72,7 @@ class _Relation:
     """
 
     verb: tuple[str, ...]
-    parties: dict[str, list[Token]]
+    parties: dict[str, list[_Party]]
 
 
 @dataclass(frozen=True)
@@ -81,39 +102,24 @@ def exchanged(fact: str, text: str) -> Exchanged | None:
             places = [(r.parties.get(here, []), r.parties.get(there, [])) for r in told]
             for a, b in product(mine.parties[here], mine.parties[there]):
                 if _are_turned(a, b, places):
-                    return _exchange(fact, text, *sorted((a, b), key=lambda party: party.i))
+                    return _exchange(fact, text, *sorted((a.token, b.token), key=lambda token: token.i))
     return None
 
 
 def _near(mine: _Relation, text: str) -> list[_Relation]:
     """The relations of the sentences with two words of the parties or more: a parse is dear."""
-    words = frozenset().union(*map(_words, chain(*mine.parties.values())))
+    words = frozenset().union(*(party.words for party in chain(*mine.parties.values())))
     parts = (text[start:end] for start, end in sentences(text))
     return [found for part in parts if len(words & _stems(part)) > 1 for found in _relations(part)]
 
 
-def _are_turned(a: Token, b: Token, places: Sequence[tuple[list[Token], list[Token]]]) -> bool:
+def _are_turned(a: _Party, b: _Party, places: Sequence[tuple[list[_Party], list[_Party]]]) -> bool:
     """Are `a` and `b`, which differ, in each other's place somewhere, and nowhere in their own."""
 
-    def somewhere(one: Token, other: Token) -> bool:
-        return any(_among(one, first) and _among(other, second) for first, second in places)
+    def somewhere(one: _Party, other: _Party) -> bool:
+        return any(any(map(one.is_one_with, here)) and any(map(other.is_one_with, there)) for here, there in places)
 
-    return not _are_one(a, b) and somewhere(b, a) and not somewhere(a, b)
-
-
-def _among(party: Token, others: Sequence[Token]) -> bool:
-    return any(_are_one(party, other) for other in others)
-
-
-def _are_one(one: Token, other: Token) -> bool:
-    """Are both the same noun, or names, with all words of the shorter in the longer: "Lind" and "Ann Lind"."""
-    mine, theirs = _words(one), _words(other)
-    named = one.pos_ == other.pos_ == "PROPN"
-    return (named or _stem(one) == _stem(other)) and (mine <= theirs or theirs <= mine)
-
-
-def _words(party: Token) -> frozenset[str]:
-    return frozenset(map(_stem, (party, *(child for child in party.children if child.dep_ in _IN_NAME))))
+    return not a.is_one_with(b) and somewhere(b, a) and not somewhere(a, b)
 
 
 def _stem(word: Token) -> str:
@@ -129,24 +135,26 @@ def _stems(sentence: str) -> frozenset[str]:
 def _relations(sentence: str) -> tuple[_Relation, ...]:
     """The relations of at least two parties that a sentence asserts, but for those that hold both ways."""
     apart = _DATE_BEFORE_NAME.sub(r"\1,", sentence)  # as long as before
-    verbs = [token for token in parse(apart) or () if token.pos_ in VERBAL and not is_negated(token)]
-    found = map(_relation, verbs)
+    read = parse(apart) if len(sentence) <= _LONGEST else None
+    verbs = (token for token in read or () if token.pos_ in VERBAL and not is_negated(token))
+    found = map(_relation, islice(verbs, _MOST))
     return tuple(one for one in found if len(one.parties) > 1 and MUTUAL.isdisjoint(one.verb))
 
 
 def _relation(verb: Token) -> _Relation:
     from lemminflect import getLemma  # it loads spaCy, too
 
-    parties: dict[str, list[Token]] = {}
+    parties: dict[str, list[_Party]] = {}
     for place, party in _places(verb):
-        named = [one for token in (party, *party.conjuncts) for one in _called(token) if one.pos_ in _PARTIES]
-        if place not in MUTUAL:
-            parties.setdefault(place, []).extend(named)
-            owners = (c for token in named for c in token.children if c.dep_ == "poss" and c.pos_ in _PARTIES)
-            parties.setdefault(f"{place}'s", []).extend(owners)
+        heads = islice((party, *party.conjuncts), _MOST)
+        named = [one for token in heads for one in _called(token) if one.pos_ in _PARTIES]
+        owners = [c for token in named for c in token.children if c.dep_ == "poss" and c.pos_ in _PARTIES]
+        for at, tokens in ((place, named), (f"{place}'s", owners)):
+            if place not in MUTUAL and tokens:
+                parties.setdefault(at, []).extend(map(_Party.of, tokens))
     lemma = next(iter(getLemma(verb.lower_, upos="VERB")), verb.lower_)
     told = (c.lower_ for c in verb.children if c.dep_ in _TOLD)
-    return _Relation((lemma.lower(), *told), {place: found for place, found in parties.items() if found})
+    return _Relation((lemma.lower(), *told), {place: found[:_MOST] for place, found in parties.items()})
 
 
 def _called(party: Token) -> Iterator[Token]:
@@ -181,13 +189,13 @@ def _places(verb: Token) -> Iterator[tuple[str, Token]]:
         yield from _behind_prepositions(word)
 
 
-def _behind_prepositions(word: Token) -> Iterator[tuple[str, Token]]:
+def _behind_prepositions(word: Token, depth: int = 2) -> Iterator[tuple[str, Token]]:
     """The nouns behind the prepositions of a word, and of these ("from Cork to Riga"); the agent is a subject."""
-    for child in word.children:
+    for child in word.children if depth else ():
         if child.dep_ in ("prep", "agent") or (child.dep_ == "dative" and child.pos_ == "ADP"):
             place = _SUBJECT if child.dep_ == "agent" else child.lower_
             yield from ((place, noun) for noun in child.children if noun.dep_ == "pobj")
-            yield from _behind_prepositions(child)
+            yield from _behind_prepositions(child, depth - 1)
 
 
 def _exchange(fact: str, text: str, first: Token, second: Token) -> Exchanged:
