@@ -59,7 +59,7 @@ def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
     drawn, position, before = [], 0, ""
     mattered = strongest(case)
     texts = ("" if s.rewritten else case.answer.text[s.start : s.end] for s in verdict.sentences)
-    looks = table_classes(list(texts))  # what was written anew is no row
+    looks = table_classes(list(texts))  # a sentence written anew is drawn as text, not as a row
     for number, (sentence, look) in enumerate(zip(verdict.sentences, looks, strict=True), start=1):
         gap = gap_runs(case.answer.text[position : sentence.start], before, look)
         used = _used(*mattered[number]) if number in mattered else ""

@@ -91,8 +91,11 @@ def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | N
         verdicts = [agreed for other in told if (agreed := _agrees(mine, other)) is not None]
         if verdicts and not any(verdicts):
             return mine
+        # Dates do not tell a cause, which may lie ahead: "cancelled on 5 May because of the strike on 8 May".
+        if verdicts or not turned(fact, mine):
+            continue
         days = days_between(*mine.said, dated_parts(passage)) or days_between(*mine.said, elsewhere, _KNOWN) or 0
-        if not verdicts and days and (days > 0) != mine.first:
+        if days and (days > 0) != mine.first:
             return replace(mine, dated=True)
     return None
 

@@ -197,6 +197,10 @@ def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, ins
         ("He left before the storm", "The storm came after he left."),
         ("He left before the storm", "They ate after the match."),
         ("He left on Monday", "He left after the storm."),
+        (
+            "The fair was moved on 5 May because of the strike on 8 May",
+            "The fair was moved on 5 May. A strike came on 8 May.",
+        ),
         ("They met after the storm broke the pier", "A storm broke the pier, so they met on 5 May."),
         ("The sale preceded the loan by two weeks", "The sale came and the loan followed two weeks later."),
         ("The account was opened ten days before", "It had been opened ten days before."),
