@@ -371,11 +371,12 @@ def _is_apposition(noun: Token) -> bool:
 
 def _is_misread(apposition: Token) -> bool:
     """Is it not of the noun before the comma, is a main clause missing, or is it a list ("a desk, a lamp and")?"""
-    head = apposition.head
+    head, main = apposition.head, verb_above(apposition.head)
     same = all(any(c.lower_ in ("a", "an") for c in one.lefts) for one in (head, apposition))
     series = any(c.dep_ == "cc" for c in (*head.rights, *head.head.rights) if c.i > apposition.i)
     named = head.tag_ == apposition.tag_ == "NNP"
     joints = {c.lower_ for one in head.rights if one.dep_ == "appos" for c in one.rights if c.dep_ == "cc"}
+    lost = main.i > apposition.i and bool(finite_tags(main)) and subject_of(main) is None
     return (
         _is_apart(apposition)
         or any(c.dep_ == "conj" and c.i < apposition.i for c in head.children)  # "Ann and Bo, a clerk"
@@ -383,6 +384,7 @@ def _is_misread(apposition: Token) -> bool:
         or (named and "and" in joints)  # "Ann, Bo and Cy, who": a series of names that a comma closes
         or (same and series)
         or has_child(apposition.sent.root, "mark")
+        or lost  # "In her view, a buyer has": the buyer does
     )
 
 
@@ -497,7 +499,7 @@ def split_phrases(statement: Statement) -> list[Statement]:
         ("from" in said and said & ENDS)  # "rose from 2 in March to 3 in June"
         or any(map(has_gap, beside))
         or not all(any(c.children) for c in beside)  # misread: "within" alone in "within 30 days after the trip"
-        or any(n.pos_ == "NUM" and n.ent_type_ != "DATE" for c in beside for n in c.children)  # "led in sacks with 11"
+        or any(map(_is_counted, beside))
     ):
         return [statement]
     if beside and verb.lower_ in BE and not has_child(verb, "attr", "acomp"):
@@ -511,6 +513,12 @@ def split_phrases(statement: Statement) -> list[Statement]:
         return [statement]  # what has a superlative or "only" holds for all phrases of the verb together
     commas = {min(one) - 1 for one in free if verb.doc[min(one) - 1].text == ","}  # "made in Cork, for 40 euros"
     return [statement.without(commas.union(*(one for one in free if one is not kept))) for kept in free]
+
+
+def _is_counted(phrase: Token) -> bool:
+    """Is it a bare number, which may be of the noun before it: "led in sacks with 11", "for those under 12"?"""
+    numbers = [n for n in phrase.children if n.pos_ == "NUM"]
+    return any(n.ent_type_ != "DATE" or (n.is_digit and not YEAR.fullmatch(n.text)) for n in numbers)
 
 
 def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:

@@ -489,6 +489,8 @@ def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, 
     "sentence",
     [
         "She led the team in sacks with 11",
+        "Velorin can be recommended for children under 12",
+        "In Judge Brandt's view, a buyer who uses goods without knowing of the defect has not accepted them",
         "Oscar winner and Emmy nominee Ann Lee sang",
         "The mill and the port are the main buyers",
         "The main towns are Cork and Galway",
