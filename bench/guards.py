@@ -5,7 +5,7 @@ page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed;
 whose claims share their words with evidence of either label; HealthVer (DIR/healthver); claims of four sets that say an
 order of events, as they are and turned round; sentences of CLAP NQ passages with two names exchanged, or a role in
 another's place; sentences of the bank investigation's drafts against the passages they cite; facts that the rules read
-from a sentence of a CLAP NQ passage, and the same altered.
+from a sentence of a CLAP NQ passage, the same altered, and the same against the closest passage of another page.
 The embedded verifier judges each pair once, those facts as sentences. Then the guards run: all of them, all but each
 in turn, and none. The seed is fixed.
 """
@@ -34,11 +34,10 @@ from engine.english.tree import has_child
 from engine.english.words import LEAVE_OPEN
 from engine.methods.are.anchor import anchors
 from engine.methods.are.event_order import orders, turned
-from engine.methods.are.guards import Read, with_guards
+from engine.methods.are.guards import Read, verdicts_on, with_guards
 from engine.methods.are.names import names
 from engine.methods.are.tools import OfSentences
-from engine.methods.are.values import Evidence
-from engine.methods.are.verdict import judge
+from engine.methods.are.values import Evidence, Ruling
 from engine.models.alignment import clean
 from engine.models.calibration import class_f1, macro_f1
 from engine.models.embedder import load_embedder
@@ -72,7 +71,19 @@ ROLES = [
     ),
 ]
 OWN_FACTS = "facts of the passages' own sentences, half of them altered"
+ELSEWHERE = "the same facts, against the closest passage of another page"
+FACTS = (NAMES_EXCHANGED, OTHER_ROLES, OWN_FACTS, ELSEWHERE)
 ON = Verification()
+NONE = replace(
+    ON,
+    names_and_numbers=False,
+    event_order=False,
+    parties=False,
+    anchored=False,
+    roles=False,
+    left_open=False,
+    word_for_word=False,
+)
 SWITCHES = {
     "all guards": ON,
     "without names and numbers": replace(ON, names_and_numbers=False),
@@ -82,16 +93,9 @@ SWITCHES = {
     "without roles": replace(ON, roles=False),
     "without left open": replace(ON, left_open=False),
     "without word for word": replace(ON, word_for_word=False),
-    "no guard": replace(
-        ON,
-        names_and_numbers=False,
-        event_order=False,
-        parties=False,
-        anchored=False,
-        roles=False,
-        left_open=False,
-        word_for_word=False,
-    ),
+    "without the sentence alone": replace(ON, sentence_alone=False),
+    "no guard": NONE,
+    "no guard, without the sentence alone": replace(NONE, sentence_alone=False),
 }
 
 
@@ -100,11 +104,15 @@ def measured(pairs: Sequence[Labelled], verifier: Entailment, embedder: Embedder
 
     One row per switch. Supportive verdicts are counted apart by whether they are unsure.
     """
-    rulings = judge([(claim, evidence.text) for claim, evidence, _ in pairs], verifier)
     labels = np.array([label for _, _, label in pairs])
     rows = []
     read = [Read(claim, claim, evidence, anchors(claim, [evidence])[0]) for claim, evidence, _ in pairs]
+    asked, readings = [(one.fact, one) for one in read], {}
+    for alone in (True, False):
+        judged = verdicts_on(asked, verifier, replace(ON, sentence_alone=alone))
+        readings[alone] = [Ruling.of(one, verifier) for one in judged]
     for name, settings in SWITCHES.items():
+        rulings = readings[settings.sentence_alone]
         kept = with_guards(rulings, read, verifier, embedder, settings)
         called = np.array([CLASSES.index(ruling.verdict) for ruling in kept])  # type: ignore[arg-type]
         turned = sum(a.verdict != b.verdict for a, b in zip(kept, rulings, strict=True))
@@ -207,6 +215,19 @@ def own_facts(data: Path, count: int = 120) -> list[Labelled]:
     return pairs
 
 
+def of_another_page(data: Path, embedder: Embedder, most: int = 200) -> list[Labelled]:
+    """The same facts as they are, each against the passage of another page that is closest to it in meaning."""
+    facts = [(fact, own.title) for fact, own, label in own_facts(data) if CLASSES[label] == "supportive"][:most]
+    if not facts:
+        return []
+    evidence = [_evidence(" ".join(page.sentences), page.title) for page in pages_of(data, ("clapnq",))]
+    cosines = embedder.embed([fact for fact, _ in facts]) @ embedder.embed([one.text for one in evidence]).T
+    for row, (_, title) in zip(cosines, facts, strict=True):
+        row[[one.title == title for one in evidence]] = -1
+    nearest = map(evidence.__getitem__, cosines.argmax(axis=1))
+    return [(fact, one, CLASSES.index("irrelevant")) for (fact, _), one in zip(facts, nearest, strict=True)]
+
+
 def exchanged_names(data: Path, most: int = 100) -> list[Labelled]:
     """Sentences of CLAP NQ with a verb between two names, against their passage: as they are, and with both exchanged.
 
@@ -273,6 +294,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=300)
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
+    verifier, embedder = load_entailment(), load_embedder()
     sets = {
         "VitaminC dev": drawn(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
         "COVID-Fact": drawn(asked.data / "covidfact" / "verify.jsonl", asked.pairs),
@@ -283,15 +305,15 @@ def main() -> None:
         NAMES_EXCHANGED: exchanged_names(asked.data),
         OTHER_ROLES: other_roles(asked.data),
         OWN_FACTS: own_facts(asked.data),
+        ELSEWHERE: of_another_page(asked.data, embedder),
         "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }
-    verifier, embedder = load_entailment(), load_embedder()
     found = {}
     for name, pairs in sets.items():
         if not pairs:
             print(f"{name}: absent, skipped")
             continue
-        reader = OfSentences(verifier) if name in (NAMES_EXCHANGED, OTHER_ROLES, OWN_FACTS) else verifier
+        reader = OfSentences(verifier) if name in FACTS else verifier
         found[name] = (len(pairs), measured(pairs, reader, embedder))
         print(json.dumps({name: found[name]}), flush=True)
     if asked.write:

@@ -21,7 +21,7 @@ from engine.core.settings import Verification
 from engine.english.notation import amounts
 from engine.english.statements import split
 from engine.methods.are.anchor import anchors
-from engine.methods.are.guards import Read, with_guards
+from engine.methods.are.guards import Read, rulings_on
 from engine.methods.are.names import names
 from engine.methods.are.values import Evidence
 from engine.methods.are.verdict import judge
@@ -84,7 +84,7 @@ def outcomes(pairs: Sequence[tuple[str, str]], verifier: EmbeddedVerifier, embed
     rulings = judge(pairs, verifier)
     evidence = [Evidence(text=e, source="case") for _, e in pairs]
     read = [Read(c, c, one, anchors(c, [one])[0]) for (c, _), one in zip(pairs, evidence, strict=True)]
-    kept = with_guards(rulings, read, verifier, embedder, Verification())
+    kept = rulings_on(read, verifier, embedder, Verification())
     return [whole, [r.verdict for r in rulings], ["unsure" if r.unsure else r.verdict for r in kept]]
 
 

@@ -17,16 +17,17 @@ import sys
 from msgspec.structs import replace
 
 from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, STEPS, TOKEN_MAP, USED_SUPPORTS
-from engine.analyses.refinement import RefinementOptions
+from engine.analyses.refinement import RefinementOptions, facts_of
 from engine.analyses.steps import StepsOptions, new_case
 from engine.analyses.token_map import MapRows, TokenMap
 from engine.cases.bundled import EXAMPLE, SOLVED, file_of, take_in
 from engine.cases.case_file import write_case_file
 from engine.core.files import now
 from engine.core.settings import Settings
-from engine.core.values import Case
+from engine.core.values import Analysis, Case
 from engine.methods.raise_.threshold import PRIMER, primer
 from engine.methods.raise_.values import Problem
+from engine.methods.refinement.assess import RefinementReport, assessed
 from engine.workbench import Workbench
 
 QUESTION = "How is crude acetaminophen recrystallized, and how are the crystals dried?"
@@ -59,7 +60,20 @@ def check(bench: Workbench) -> Case:
     )
     for kind in again:
         bench.analyse(EXAMPLE, kind)
-    return bench.cases.load(EXAMPLE)
+    return bench.cases.update(EXAMPLE, lambda saved: second_pass_on(saved, bench))
+
+
+def second_pass_on(case: Case, bench: Workbench) -> Case:
+    """The case whose second pass says which facts of its present check are kept."""
+
+    def told(analysis: Analysis) -> Analysis:
+        if analysis.kind != REFINEMENT:
+            return analysis
+        report = replace(RefinementReport.from_dict(analysis.result), facts=facts_of(case))
+        measured = assessed(report, case.passages, bench.tools.verifier(report.verifier))
+        return replace(analysis, result=measured.to_dict())
+
+    return replace(case, analyses=tuple(map(told, case.analyses)))
 
 
 def draw_map(bench: Workbench) -> None:

@@ -207,6 +207,7 @@ class Verification(Value, frozen=True):
     demonstrations: Annotated[int, about("Worked examples for a language model", "examples, at most 3", ge=0)] = 3
     # Our own, beside a verifier: see methods/are/guards.py and anchor.py.
     word_for_word: Annotated[bool, about("Bear out what a passage says word for word")] = True
+    sentence_alone: Annotated[bool, about("Read the sentence on a fact alone, too")] = True
     names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
     event_order: Annotated[bool, about("Match the order of events")] = True
     parties: Annotated[bool, about("Match who does what to whom")] = True

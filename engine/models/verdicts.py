@@ -68,18 +68,20 @@ def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in zip([start, *cuts], [*cuts, end], strict=True) if text[a:b].strip()]
 
 
-def decide(supportive: float, editing: float, thresholds: Thresholds = EVEN) -> VerdictClass:
+def decide(
+    supportive: float, editing: float, thresholds: Thresholds = EVEN, *, can_be_irrelevant: bool = True
+) -> VerdictClass:
     """The verdict for the two maxima over the windows; where both reach, the one further above its threshold.
 
-    >>> decide(0.7, 0.2), decide(0.4, 0.3)
-    ('supportive', 'irrelevant')
+    >>> decide(0.7, 0.2), decide(0.4, 0.3), decide(0.4, 0.3, can_be_irrelevant=False)
+    ('supportive', 'irrelevant', 'supportive')
     """
     ratios: dict[VerdictClass, float] = {
         "supportive": supportive / thresholds.supportive,
         "editing_required": editing / thresholds.editing_required,
     }
     best = max(ratios, key=ratios.__getitem__)
-    return best if ratios[best] >= 1.0 else "irrelevant"
+    return best if ratios[best] >= 1.0 or not can_be_irrelevant else "irrelevant"
 
 
 def combine(probabilities: Floats, spans: Sequence[tuple[int, int]], thresholds: Thresholds = EVEN) -> Judged:

@@ -144,6 +144,7 @@ FACTS = {
     "verification.max_iterations": 1,
     "verification.demonstrations": 1,
     "verification.word_for_word": False,
+    "verification.sentence_alone": False,
     "verification.names_and_numbers": False,
     "verification.event_order": False,
     "verification.parties": False,

@@ -25,7 +25,7 @@ from engine.corpus.collection import Collection
 from engine.methods import registry
 from engine.methods.are.are import check_answer
 from engine.methods.are.event_order import dated_parts
-from engine.methods.are.guards import guarded
+from engine.methods.are.guards import guarded, verdicts_on
 from engine.methods.are.tools import Tools
 from engine.methods.attr_rag import fill_gaps, select
 from engine.methods.faithfulness import Deletion, removable
@@ -41,6 +41,7 @@ from engine.models.reranker import load_reranker
 from engine.models.scripted import ScriptedWriter
 from engine.workbench import Workbench
 from tests.analysing import analysed
+from tests.engine.are.scripted import WordVerifier
 from tests.engine.are.test_are import AlwaysContradicting, task
 from tests.engine.are.test_guards import READ, SILENT, SUPPORTIVE, doubts, read
 from tests.engine.methods.test_on_case import make_case
@@ -123,6 +124,7 @@ FACTS = {
 }
 GUARDED = {
     "verification.word_for_word": False,
+    "verification.sentence_alone": False,
     "verification.names_and_numbers": False,
     "verification.event_order": False,
     "verification.parties": False,
@@ -318,8 +320,10 @@ def test_the_settings_of_a_check_change_its_record() -> None:
         text = "Ada left Cork in 1991."
         dated = dated_parts("It rained.", "Chart of owners, final version issued on 21 August")
         quoted = check_answer(task(fact, (fact,), Tools(AlwaysContradicting()), how))
+        several = read("Ada left Cork", "Ada left. She saw Cork. It rained.")
         return (
             quoted.facts,
+            verdicts_on([("Ada left Cork", several)], WordVerifier(), how),
             guarded(SUPPORTIVE, read(fact, text), how),
             guarded(SUPPORTIVE, read(READ, SILENT, dated=dated), how),
             guarded(SUPPORTIVE, read("Ada left Cork", "Ada may leave Cork."), how),

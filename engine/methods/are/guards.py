@@ -35,6 +35,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from engine.core.progress import Watch
 from engine.core.settings import Verification
 from engine.core.text import Span, sentences
 from engine.english.left_open import left_open
@@ -50,8 +51,9 @@ from engine.methods.are.event_order import against
 from engine.methods.are.names import names
 from engine.methods.are.shared_words import WORD, is_content, missing
 from engine.methods.are.values import UNSURE_AS, Evidence, Ruling
+from engine.methods.are.verdict import judged_twice
 from engine.models.alignment import stem
-from engine.models.protocols import Embedder, Entailment
+from engine.models.protocols import Embedder, Entailment, Judged
 from engine.models.subject import holding_most, on_subject, plain_stems, with_pronouns
 
 COPIED = "word for word in the source"
@@ -80,12 +82,34 @@ class Read:
     anchor: Anchor
     dated: Sequence[str] = ()
 
+    @property
+    def sentence(self) -> Span:
+        """The evidence's sentence on the fact, with the one before where that says who "she" is."""
+        return self.anchor.named, self.anchor.end
+
+
+def rulings_on(
+    pairs: Sequence[Read], verifier: Entailment, embedder: Embedder, settings: Verification, watch: Watch = Watch()
+) -> list[Ruling]:
+    """The verifier's rulings on pairs as the guards leave them, in order."""
+    judged = verdicts_on([(pair.fact, pair) for pair in pairs], verifier, settings, watch)
+    return with_guards([Ruling.of(one, verifier) for one in judged], pairs, verifier, embedder, settings)
+
+
+def verdicts_on(
+    facts: Sequence[tuple[str, Read]], verifier: Entailment, settings: Verification, watch: Watch = Watch()
+) -> list[Judged]:
+    """The verdicts on facts, each by the evidence of a pair, and of its sentence alone where that is switched on."""
+    if settings.sentence_alone:
+        return judged_twice([(fact, one.evidence.text, one.sentence) for fact, one in facts], verifier, watch)
+    return verifier.judge([(fact, one.evidence.text) for fact, one in facts], watch)
+
 
 def with_guards(
     rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment, embedder: Embedder, settings: Verification
 ) -> list[Ruling]:
     """The verifier's rulings on pairs as the guards leave them, in order."""
-    instead = preferred(rulings, pairs, verifier) if settings.names_and_numbers else [None] * len(pairs)
+    instead = preferred(rulings, pairs, verifier, settings) if settings.names_and_numbers else [None] * len(pairs)
     found = [
         guarded(ruling, pair, settings, other) for ruling, pair, other in zip(rulings, pairs, instead, strict=True)
     ]
@@ -95,7 +119,9 @@ def with_guards(
     return list(map(word_for_word, found, pairs)) if settings.word_for_word else found
 
 
-def preferred(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[Replacement | None]:
+def preferred(
+    rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment, settings: Verification
+) -> list[Replacement | None]:
     """The number or name that the verifier prefers in place of one that the sentence on the fact lacks, if any.
 
     Only for supportive rulings. It is one of that sentence, which holds most of the fact's words.
@@ -106,20 +132,19 @@ def preferred(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entail
         if ruling.verdict == "supportive"
         for change in _in_place(pair)
     ]
-    asked = [(apply(pairs[place].fact, change), pairs[place].evidence.text) for place, change in tried]
-    scores = verifier.entailment(asked) if asked else ()
+    asked = [(apply(pairs[place].fact, change), pairs[place]) for place, change in tried]
     best: list[Replacement | None] = [None] * len(pairs)
     least = [ruling.scores.get("supportive", 1.0) + PREFERS for ruling in rulings]
-    for (place, change), score in zip(tried, scores, strict=True):
-        if score > least[place]:
-            best[place], least[place] = change, float(score)
+    for (place, change), judged in zip(tried, verdicts_on(asked, verifier, settings), strict=True):
+        if judged.scores["supportive"] > least[place]:
+            best[place], least[place] = change, judged.scores["supportive"]
     return best
 
 
 def _in_place(pair: Read) -> list[Replacement]:
     """The replacements of what the sentence on the fact lacks by what it has."""
     anchor, text = pair.anchor, pair.evidence.text
-    near = f"{pair.evidence.title}\n{text[anchor.named : anchor.end]}"
+    near = f"{pair.evidence.title}\n{text[slice(*pair.sentence)]}"
     lacking = set(missing(pair.fact, near)) if anchor.share >= SAME else set()
     if not lacking:
         return []

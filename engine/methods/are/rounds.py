@@ -22,7 +22,7 @@ from engine.methods.are.anchored_edit import anchored_edit
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.event_order import dated_parts
 from engine.methods.are.evidence import cited_numbers, expand, find_evidence
-from engine.methods.are.guards import Read, speaks, with_guards
+from engine.methods.are.guards import Read, rulings_on, speaks
 from engine.methods.are.outline import is_on_documents
 from engine.methods.are.tools import Task
 from engine.methods.are.values import (
@@ -157,8 +157,7 @@ def _checks(
             Read(work.fact, work.said, work.considered[i], next(a for a in work.near if a.evidence == i), work.dated)
             for work, i in rows
         ]
-        own = judge(pairs, task.reader, watch)
-        own = with_guards(own, read, task.reader, task.sources.embedder, task.settings)
+        own = rulings_on(read, task.reader, task.sources.embedder, task.settings, watch)
     rulings, asked = iter(own), iter(said)
     for work in works:
         checks, exchanges = [], []

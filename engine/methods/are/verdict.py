@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
+from engine.core.text import Span
 from engine.core.values import Prompt
 from engine.methods.are.values import Exchange, Ruling, VerdictName
 from engine.models.closed import can_score, choose
 from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
 from engine.models.replies import lines, parse_option
+from engine.models.tables import tables
+from engine.models.verdicts import EVEN, Thresholds, decide
 from engine.prompts import ask, fill, with_examples
 
 WORDS: dict[str, VerdictClass] = {"agrees": "supportive", "disagrees": "editing_required", "irrelevant": "irrelevant"}
@@ -42,6 +46,33 @@ def asked(
 def judge(pairs: Sequence[tuple[str, str]], verifier: Entailment, watch: Watch = Watch()) -> list[Ruling]:
     """The entailment model's rulings on (fact, evidence) pairs, in order."""
     return [Ruling.of(judged, verifier) for judged in verifier.judge(pairs, watch)]
+
+
+def judged_twice(pairs: Sequence[tuple[str, str, Span]], verifier: Entailment, watch: Watch = Watch()) -> list[Judged]:
+    """Verdicts on facts by the evidence and by one part of it alone: the mean of the two readings' probabilities.
+
+    A pair is a fact, its evidence and the span of the sentence on it. A small model loses a fact among the sentences
+    around it, and of the sentence alone what the others add. A table is read once: a row alone has no column names.
+    """
+    several = [n for n, (_, text, span) in enumerate(pairs) if text[slice(*span)] != text.strip() and not tables(text)]
+    alone = [(fact, text[slice(*span)]) for fact, text, span in map(pairs.__getitem__, several)]
+    judged = verifier.judge([*((fact, text) for fact, text, _ in pairs), *alone], watch) if pairs else []
+    found, thresholds = judged[: len(pairs)], getattr(verifier, "thresholds", EVEN)
+    for n, one in zip(several, judged[len(pairs) :], strict=True):
+        found[n] = mean(found[n], one, pairs[n][2], thresholds)
+    return found
+
+
+def mean(whole: Judged, alone: Judged, span: Span, thresholds: Thresholds) -> Judged:
+    """The verdict by the mean probabilities, irrelevant only where one of the two readings is.
+
+    Its window is that of the reading that speaks more for it.
+    """
+    scores = {name: (whole.scores[name] + alone.scores[name]) / 2 for name in whole.scores}
+    unrelated = "irrelevant" in (whole.verdict, alone.verdict)
+    verdict = decide(scores["supportive"], scores["editing_required"], thresholds, can_be_irrelevant=unrelated)
+    window = whole.window if whole.scores[verdict] >= alone.scores[verdict] else span
+    return replace(whole, verdict=verdict, scores=scores, window=window)
 
 
 def ask_verdict(

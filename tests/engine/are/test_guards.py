@@ -14,6 +14,7 @@ from engine.methods.are.guards import COPIED, Read, doubted, guarded, unheld_nou
 from engine.methods.are.quantities import quantities
 from engine.methods.are.rounds import deciding
 from engine.methods.are.values import Check, Evidence, Ruling
+from engine.models.protocols import Judged
 from tests.engine.are.scripted import WordVerifier
 
 ON = Verification()
@@ -105,8 +106,11 @@ class Prefers(WordVerifier):
     def __init__(self, word, with_it, without):
         self.word, self.with_it, self.without = word, with_it, without
 
-    def entailment(self, pairs, watch=None):
-        return np.array([self.with_it if self.word in claim else self.without for claim, _ in pairs], np.float32)
+    def judge(self, pairs, watch=None):
+        return [self._by(self.with_it if self.word in claim else self.without) for claim, _ in pairs]
+
+    def _by(self, share):
+        return Judged("supportive", {"supportive": share, "editing_required": 0.0, "irrelevant": 1 - share})
 
 
 def test_a_number_that_the_verifier_prefers_in_place_of_a_lacking_one_turns_a_supportive_verdict_and_says_so():
@@ -124,7 +128,7 @@ def test_nothing_is_preferred_where_the_passage_has_all_or_speaks_of_something_e
     always, cost = Prefers("EUR", 1.0, 1.0), "The work cost EUR 5,000"
 
     def preferred(rulings, pairs, verifier):
-        return [found and found.new for found in guards.preferred(rulings, pairs, verifier)]
+        return [found and found.new for found in guards.preferred(rulings, pairs, verifier, ON)]
 
     doubtful = replace(SUPPORTIVE, scores={"supportive": 0.4, "editing_required": 0.3, "irrelevant": 0.3})
     assert preferred([doubtful], [read(cost, "The work cost EUR 6,000.")], always) == ["6,000"]
