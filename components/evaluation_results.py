@@ -15,6 +15,7 @@ from components import state
 from components.cache import evaluation, workbench
 from components.figures import figure_view
 from components.html import cell, plain, visible
+from engine.analyses.facts import MEASURES as ATTRIBUTED
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.studies.config import departures
@@ -43,6 +44,7 @@ MEASURES = {  # words of a stored value's name, as tables and papers write them
     "s2": "S2",
     "s3": "S3",
 }
+MEANINGS = {name: f"{meaning[0].upper()}{meaning[1:]}." for name, _, meaning in ATTRIBUTED}
 # The page on which a study's cases say most.
 PAGES = {"are": "facts", "are-ablations": "facts", "step-by-step": "steps", "refinement": "refinement"}
 
@@ -93,14 +95,14 @@ def _head(column: Column, table: StudyTable) -> str:
 
 
 def _columns(table: StudyTable) -> dict[str, ColumnConfig]:
-    """How many decimals the measures of each column have, and the unit that the head leaves out."""
+    """How many decimals the measures of each column have, what they mean, and the unit that the head leaves out."""
     config: dict[str, ColumnConfig] = {}
     for j, column in enumerate(table.columns):
         measures = [row[j].value for row in table.rows if isinstance(row[j], Measure) and row[j].value is not None]
         if measures:
             decimals = "%.1f" if max(map(abs, measures)) >= 100 else "%.3f"
             config[_head(column, table)] = st.column_config.NumberColumn(
-                format=decimals, help=plain(column.unit) or None
+                format=decimals, help=plain(f"{MEANINGS.get(column.name, '')} {column.unit}".strip()) or None
             )
     return config
 

@@ -31,7 +31,7 @@ def _further_cards() -> Iterator[ModelCard]:
     for entry in catalogue():
         if entry.installed and entry.kind == LANGUAGE_MODEL:
             continue
-        told = f"Not installed: {entry.download / 1e9:.2f} GB to download. Run: {entry.how_to_install}"
+        told = f"Not installed: {entry.download / 1e9:.2f} GB to download. {entry.how_to_install}"
         where, note = (str(entry.folder), "") if entry.installed else ("", told)
         yield ModelCard(name=entry.name, kind=entry.kind, can_generate=False, where=where, note=note)
 

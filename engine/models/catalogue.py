@@ -140,8 +140,8 @@ class Entry(Value, frozen=True):
 
     @property
     def how_to_install(self) -> str:
-        """The command that installs it."""
-        return f"python -m engine models install {self.name}"
+        """Where and by which command it is installed."""
+        return f"Install it on the Settings page, or run: python -m engine models install {self.name}"
 
 
 def catalogue() -> tuple[Entry, ...]:
@@ -202,5 +202,5 @@ def installed_folder(name: str, kind: str) -> Path | None:
     if entry.kind != kind:
         raise ModelNotFound(f"The catalogue has {name} as {entry.kind}, not as {kind}. Choose another model.")
     if not entry.installed:
-        raise ModelNotFound(f"{name} is not installed. Run: {entry.how_to_install}.")
+        raise ModelNotFound(f"{name} is not installed. {entry.how_to_install}.")
     return entry.folder

@@ -121,7 +121,7 @@ def load_large() -> LargeVerifier:
     base = entry_of(BASE)
     if not base.installed:
         raise ModelNotFound(
-            f"The large verifier needs {BASE}, which is not installed. Run: {base.how_to_install}, or use embedded."
+            f"The large verifier needs {BASE}, which is not installed. {base.how_to_install}. Or use embedded."
         )
     way_out = "Restore it, or use embedded."
     with raised_as(ModelNotFound, f"{FOLDER} cannot be read", way_out, OSError, msgspec.DecodeError):
