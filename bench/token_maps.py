@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from bench.results import conditions, write_section
@@ -39,7 +38,6 @@ from engine.models.registry import load_writer
 from engine.retrieve.bm25 import Postings
 
 PASSAGES = 4
-Floats = NDArray[np.float64]
 
 
 class Asked(NamedTuple):
@@ -61,7 +59,6 @@ NAMES = re.findall(
     "Ada Brandt, Boris Keane, Clara Oduya, Dmitri Vance, Elsa Marquez, Farid Holt, Greta Lind, Hugo Tanaka, "
     "Jonas Petrov",
 )
-GOODS = ("linen", "paper", "glass", "wire", "soap", "rope")
 YEARS = [str(year) for year in range(1841, 1979)]
 FACTS = (
     ("Who is the harbour master of {0}?", "The harbour master of {0} is {1}.", NAMES),

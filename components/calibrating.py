@@ -33,7 +33,8 @@ def calibration_section() -> None:
     st.subheader("Calibrate a verifier on your texts")
     st.caption(
         f"Label {FEWEST} or more claims by hand, each against its evidence. The verifier's probabilities are then "
-        "fitted to your kind of text. A verdict is supportive, editing_required or irrelevant. A line of the file:"
+        "fitted to your kind of text. A verdict is supportive (borne out), editing_required "
+        "(contradicted) or irrelevant (not found). A line of the file:"
     )
     st.code(
         '{"claim": "The fee is 40 euros.", "evidence": "It costs 45 euros.", "verdict": "editing_required"}', "json"

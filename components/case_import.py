@@ -22,7 +22,7 @@ from engine.corpus.collection import list_corpora
 
 LAYOUT_NAMES = {
     "case": "case file",
-    "records": "question, passages and answer by any system's names",
+    "records": "question, sources and answer, under any system's field names",
     "alce": "ALCE",
     "garage": "GaRAGe",
     "ragtruth": "RAGTruth",
@@ -103,10 +103,10 @@ def _paste() -> list[str]:
 
 def _upload() -> list[str]:
     with st.form("upload", border=False):
-        upload = st.file_uploader("File (.json, .jsonl or .csv)", key="import_file")
+        upload = st.file_uploader("File (.json, .jsonl, .csv or .tsv)", key="import_file")
         st.caption(
-            "Exports of RAGAS, DeepEval, LangSmith, LangChain, LlamaIndex, OpenAI and Anthropic are read by their "
-            "names, also a table with columns for question, answer and sources."
+            "Exports of RAGAS, DeepEval, LangSmith, LangChain, LlamaIndex, OpenAI and Anthropic are recognised by "
+            "their field names. So is a table with columns for question, answer and sources."
         )
         with st.expander("Layout, and RAGTruth's second file"):
             layout = st.selectbox(

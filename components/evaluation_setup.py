@@ -143,7 +143,7 @@ def _cost_and_start(config: Config, text: str) -> str | None:
         begin(run, text)
         return run
     if found is None:
-        st.caption("Groundwork estimates the cost before it runs anything.")
+        st.caption('Press "See the cost" first; then you can start the run.')
     return None
 
 

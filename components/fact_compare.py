@@ -22,9 +22,11 @@ def compare_panel(case: Case, asked: Asked) -> None:
     """Two folded studies: the methods that ARE is compared with, and the entropy of facts and sub-questions."""
     with st.expander("Other methods on this answer: DRQA, RARR, CCVER, an EFEC-style editor"):
         names = offered(asked.judge)
-        st.caption("Same passages and verifier. All except DRQA use the language model above to ask and edit.")
+        st.caption(
+            'Same passages and verifier. All except DRQA ask and edit with the "Language model as a second opinion".'
+        )
         if len(names) == 1:
-            note("Without a language model only DRQA can run. Choose one in the settings of the check.")
+            note('Without a language model only DRQA can run. Choose one above, under "Models of the check".')
         label = LABELS.__getitem__
         chosen = st.pills("Methods", names, selection_mode="multi", default=names, format_func=label, key="others")
         peers = PeerOptions(methods=tuple(chosen), verifier=asked.verifier, judge=asked.judge)

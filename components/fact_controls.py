@@ -45,7 +45,8 @@ def fact_controls() -> Asked:
             key="facts_judge",
             placeholder="none",
             help="embedded, a Hugging Face id or folder, a .gguf file, or openai:MODEL@BASE_URL. Its verdicts appear "
-            "next to the verifier's, which still decides. A model that scores decides by likelihood; not calibrated.",
+            "next to the verifier's, which still decides. If the model gives probabilities, its verdict is the "
+            "likeliest one (not calibrated).",
         )
         decomposer = _decomposer()
     settings = settings_panel("verification", paper="are", elsewhere=("verification.evidence_from",))

@@ -60,7 +60,10 @@ def edit_card(
         if frozen:
             return
         if edit.status == "suggestion" and not exact(edit, record.checked):
-            st.caption("Its position is uncertain, so it is not applied. If you agree, change the answer by hand.")
+            st.caption(
+                "Its position is uncertain, so it is not applied. If you agree, rewrite the sentence under "
+                '"Your verdict on a fact".'
+            )
             return
         reason = st.text_input("Note", key=f"reason_{case.id}_{edit.id}", placeholder="reason (optional)")
         with st.container(horizontal=True):

@@ -19,7 +19,7 @@ from engine.cases.review import Mark
 from engine.core.values import own_title
 from engine.methods.are.guards import COPIED
 from engine.methods.are.shared_words import shared_words
-from engine.methods.are.values import AreRecord, Check, Evidence, FactRecord, Iteration, Ruling
+from engine.methods.are.values import IN_WORDS, AreRecord, Check, Evidence, FactRecord, Iteration, Ruling, note_in_words
 from engine.models.closed import listed
 
 
@@ -160,7 +160,8 @@ def _decided_first(done: Iteration) -> list[int]:
 def _came_to(done: Iteration) -> str:
     if done.check is None:
         return "nothing new was found"
-    return done.check.ruling.verdict.replace("_", " ")
+    verdict = done.check.ruling.verdict
+    return IN_WORDS.get(verdict, verdict)
 
 
 def _checked(check: Check, done: Iteration, fact: str, decided: bool) -> dict[str, Any]:
@@ -171,9 +172,9 @@ def _checked(check: Check, done: Iteration, fact: str, decided: bool) -> dict[st
 
 
 def _ruled(ruling: Ruling) -> str:
-    scores = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in ruling.scores.items())
+    scores = ", ".join(f"{IN_WORDS.get(name, name)} {value:.2f}" for name, value in ruling.scores.items())
     reasons = f" Reason given: {ruling.reasoning}" if ruling.reasoning else ""
-    return visible(f"{ruling.note}.{f' Probabilities: {scores}.' if scores else ''}{reasons}")
+    return visible(f"{note_in_words(ruling.note)}.{f' Probabilities: {scores}.' if scores else ''}{reasons}")
 
 
 def _seen(

@@ -14,26 +14,6 @@ from engine.answer.citations import without_markers
 from engine.cases.markup import escape, markdown_parts, quoted, tag, visible
 from engine.core.text import BETWEEN_CELLS, LIST_ITEM
 
-__all__ = [
-    "banner",
-    "cell",
-    "chart_text",
-    "chips",
-    "escape",
-    "gap_runs",
-    "markdown_runs",
-    "note",
-    "plain",
-    "rows_apart",
-    "show",
-    "table",
-    "table_classes",
-    "tag",
-    "text_after",
-    "text_before",
-    "visible",
-]
-
 _MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+")  # "|---|---:|"
 # Between these two signs stands what makes an icon, a web address or a mail address.

@@ -58,7 +58,7 @@ WIDTHS = {
 SHARES = {
     "borne out": "Share of facts that are borne out, by the last check",
     "unsupported": "Share of facts that are contradicted or not found, and not edited",
-    "unsettled": "Share of facts that are not found, unsure or not checked",
+    "unsettled": "Share of facts that are not found, unsure or not checked; those not found also count as unsupported",
     "citations": "Share of citations whose passage bears out a fact in the sentence",
 }
 

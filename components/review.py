@@ -16,7 +16,7 @@ from engine.core.values import Case
 from engine.report.build import history_table, mark_tables
 
 Add = Callable[[MarkDraft], None]
-VERBS = {"open": "Set to open", "in review": "Take into review", "signed off": "Sign off"}
+VERBS = {"open": "Reopen", "in review": "Start review", "signed off": "Sign off"}
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
 
 
@@ -56,7 +56,10 @@ def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
         if kind == "relevance":
             value = st.radio("Label", RELEVANCE, horizontal=True, key=f"{key}_label")
         elif kind == "override":
-            value = st.text_input("Your verdict", key=f"{key}_verdict")
+            value = st.text_input(
+                "Your verdict (fact: borne out, contradicted or not found; edit: accepted or rejected)",
+                key=f"{key}_verdict",
+            )
         else:
             value = st.text_area("Note", key=f"{key}_note", height=90)
         reason = "" if kind == "note" else st.text_input("Reason", key=f"{key}_{kind}_reason")

@@ -15,6 +15,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench
 from components.html import note, plain
+from engine.analyses.case_verdict import check_verdict
 from engine.cases.review import MarkDraft
 from engine.core.errors import GroundworkError
 
@@ -49,6 +50,8 @@ def write_marks(case_id: str, drafts: Sequence[MarkDraft], seen: str | None = No
     `seen` is the head hash of the history that the page showed: something newer refuses them.
     """
     try:
+        for draft in drafts:
+            check_verdict(draft)
         workbench().cases.add_marks(case_id, drafts, seen)
     except GroundworkError as error:
         st.error(plain(str(error)))

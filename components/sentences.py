@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
 
 from components import state
@@ -97,7 +98,10 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict) -> dict[str, A
 
 def _used(number: int, nats: float, model: str) -> str:
     """Occlusion's result for a sentence."""
-    return visible(f"Source {number} mattered most: {nats:+.2f} nats per token by {model} (occlusion)")
+    return visible(
+        f"Source {number} mattered most: on average each token is {exp(nats):.1f}x less likely without it "
+        f"({nats:+.2f} nats per token by {model}, occlusion)"
+    )
 
 
 def _once(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec.structs import replace
 
@@ -21,8 +21,8 @@ from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.answer.citations import without_markers
 from engine.answer.in_documents import may_not_answer, probably_answered
 from engine.cases.places import decisions, numbered, revision, rewritten
-from engine.cases.review import Conclusion, Mark, Review, review_of
-from engine.core.errors import RecordError
+from engine.cases.review import Conclusion, Mark, MarkDraft, Review, review_of
+from engine.core.errors import InputError, RecordError
 from engine.core.text import Span, counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
@@ -288,7 +288,8 @@ def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
             found.append(f'{fact.mark.author} calls "{fact.text}" contradicted, and the text still says it.')
         if fact.against and fact.mark is None and fact.state == "borne out":
             place = f"passage {fact.against.number}" if fact.against.number else "a passage of the corpus"
-            found.append(f'Of "{fact.text}" {place} may say otherwise: "{" ".join(fact.against.words.split())}"')
+            words = " ".join(fact.against.words.split())
+            found.append(f'{place[0].upper()}{place[1:]} may contradict "{fact.text}": "{words}"')
     in_part = review.conclusion is not None and review.conclusion.value == "partly stands"
     how = "excepted from the conclusion" if in_part else "still in the text"
     doubtful = [number for number in verdict.excepted if verdict.sentences[int(number) - 1].state == "unsure"]
@@ -438,6 +439,14 @@ def own_stand(value: str) -> Stand:
     word = value.strip().lower()
     known = next((stand for stand in ("borne out", "contradicted", "not found") if stand == word), None)
     return known or OWN_VERDICTS.get(word.replace(" ", "_"), "unsure")
+
+
+def check_verdict(draft: MarkDraft) -> None:
+    """Raise `InputError` for a reviewer's verdict that no fact, or no edit, can have."""
+    what = draft.target.partition(":")[0] if draft.kind == "override" else ""
+    allowed = {"fact": tuple(OWN_VERDICTS.values()), "edit": get_args(Decision)}.get(what)
+    if allowed and draft.value not in allowed and (what == "edit" or own_stand(draft.value) == "unsure"):
+        raise InputError(f"{draft.value!r} is not a verdict on {draft.place}. Choose one of: {', '.join(allowed)}.")
 
 
 @lru_cache(maxsize=4096)  # every page of a case shows its verdict, at every click

@@ -80,7 +80,7 @@ def probably_answered(case: Case) -> str:
         return ""
     how = "may not answer" if may_not_answer(case) else "probably answer"
     read = "sources" if case.origin == "imported" else "documents"
-    return f"The {read} {how} the question (probability {case.answerable:.2f})."
+    return f"The {read} {how} the question (probability that they do: {case.answerable:.2f})."
 
 
 def unknown(case: Case) -> str:
@@ -106,7 +106,9 @@ def doubted(case: Case, settings: Retrieval) -> str:
     if case.answerable is None or case.answerable >= settings.doubt_under or case.origin == "imported":
         return ""
     best = max((hit.score for hit in case.hits), default=None)
-    said = f"probability {case.answerable:.2f}" + ("" if best is None else f", best passage score {best:.2f}")
+    said = f"probability that they do: {case.answerable:.2f}" + (
+        "" if best is None else f", best passage score {best:.2f}"
+    )
     asked = "answerable" in case.stamp.settings
     refused = " Set *Refuse below this probability* to 0 to see what the writer would say." if asked else ""
     closest = refused if case.answer.refused else " The answer uses the closest passages."

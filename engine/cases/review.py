@@ -224,7 +224,7 @@ def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> Non
     said = draft.value.strip() or draft.target.startswith(SENTENCE)
     given = draft.reason.strip() or draft.target.startswith("edit:")  # the edit says why; a click decides on it
     if draft.kind == "override" and not said:
-        raise InputError("An override needs a verdict. The machine's verdict stays visible.")
+        raise InputError("Enter your verdict. The machine's verdict stays visible next to it.")
     if draft.kind == "override" and not given:
         raise InputError("Give a reason. The history keeps it with the verdict.")
     if draft.kind == "relevance":

@@ -291,9 +291,10 @@ class CaseStore:
                 return
             if known and not replace:
                 raise CaseError(
-                    f"The library has a different case {case.id!r}. Import this as a copy, or replace the other."
+                    f"The library has a different case {case.id!r}. To import this one, run python -m engine import "
+                    "FILE with --copy (a new case) or --replace."
                 )
-            check_open(connection, case.id, "Import this one as a copy (--copy).")
+            check_open(connection, case.id, "Import this one as a copy: python -m engine import FILE --copy.")
             forget(connection, case.id)
             write(connection, case, now())
             for mark in history:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import getpass
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import OWN_VERDICTS, own_stand
+from engine.analyses.case_verdict import check_verdict
 from engine.cases.case_file import read_case_file
 from engine.cases.places import places
 from engine.cases.review import SENTENCE, STATUSES, MarkDraft, check_chain, review_of, signing_key
@@ -18,7 +18,6 @@ from engine.commands.library import case_argument
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.core.errors import InputError
 from engine.core.values import Case
-from engine.methods.are.backtrack import Decision
 from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases, side
 
@@ -81,7 +80,6 @@ def _drafts(author: str, **said: Any) -> list[MarkDraft]:
     return found
 
 
-DECISIONS = get_args(Decision)
 LISTED = 20  # places that a message names
 
 
@@ -101,10 +99,7 @@ def _placed(case: Case, draft: MarkDraft) -> MarkDraft:
         alike = [target for target in machine if target.partition(":")[0] == at.partition(":")[0]]
         listed = ", ".join((alike or list(machine))[:LISTED])
         raise InputError(f"{draft.target!r} is not a place of this case. Its places include: {listed}.")
-    what = at.partition(":")[0] if draft.kind == "override" else ""
-    allowed = {"fact": tuple(OWN_VERDICTS.values()), "edit": DECISIONS}.get(what)
-    if allowed and draft.value not in allowed and (what == "edit" or own_stand(draft.value) == "unsure"):
-        raise InputError(f"{draft.value!r} is not a verdict on {draft.place}. Choose one of: {', '.join(allowed)}.")
+    check_verdict(draft)
     return replace(draft, machine=draft.machine or machine[at]) if draft.kind == "override" else draft
 
 

@@ -115,7 +115,7 @@ def add_documents() -> None:
             accept_multiple_files=True,
             key="add_files",
         )
-        st.caption("For a new corpus. An existing corpus keeps its settings; change them below.")
+        st.caption('These settings are for a new corpus. To change an existing one, use "Split and embed again" below.')
         settings = corpus_settings(FRESH, "add", (*CHUNKING, EMBEDDER))
         if st.form_submit_button("Add", type="primary"):
             if not name.strip() or not uploads:

@@ -129,8 +129,8 @@ def scores_tab(case: Case, report: RefinementReport) -> None:
 def quartiles_tab() -> None:
     """Gain by quartile of S3 over the library."""
     st.caption(
-        "Gain of D over A in citation precision, by quartile of S3 of A. Only runs that start every second pass "
-        "count; otherwise D equals A wherever S3 is high."
+        "Gain of D over A in citation precision, by quartile of S3 of A. Only runs with the trigger Always "
+        "count; in others D equals A wherever S3 is high."
     )
     bench = workbench()
     if st.button("Gather from the library"):

@@ -45,7 +45,7 @@ def library() -> None:
         else f"The {len(rows):,} cases changed last, of {found:,}. Refine the search to see others."
     )
     if not rows:
-        st.info("No cases match. Change the search, ask a question, or import an answer.")
+        st.info("No cases match. Change the search, ask a question, or audit an answer.")
     quality = qualities(store, rows)
     chosen = case_table(rows, quality, key="case_table") if rows else []
     with st.container(horizontal=True, vertical_alignment="center"):

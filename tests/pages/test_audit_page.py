@@ -295,7 +295,7 @@ def test_a_weak_match_says_its_best_score_and_can_be_marked_as_not_in_the_docume
     assert evidence_data(replace(case, answerable=0.9), {})["answer_title"] == "Answer"
     assert evidence_data(replace(case, answerable=0.1, origin="imported"), {})["answer_title"] == "Answer"
     best = max(hit.score for hit in case.hits)
-    assert f"probability 0.10, best passage score {best:.2f}" in app.warning[0].value
+    assert f"probability that they do: 0.10, best passage score {best:.2f}" in app.warning[0].value
     app.session_state["reviewer"] = "Ada"
     press(app, "Mark as “not in these documents”")
     assert not app.exception

@@ -59,7 +59,9 @@ def test_every_page_of_a_case_says_where_the_documents_may_not_answer():
     store().save(replace(case, id="weak", answerable=0.1))
     app = page("inspect/facts", "even")
     assert not app.warning
-    assert next(iter(links(app))).startswith("**The documents may not answer the question (probability 0.30). ")
+    assert next(iter(links(app))).startswith(
+        "**The documents may not answer the question (probability that they do: 0.30). "
+    )
     assert "do not seem to answer" in page("inspect/facts", "weak").warning[0].value
 
 
@@ -71,7 +73,10 @@ def test_the_head_names_words_of_the_question_that_no_document_has():
     told = "No document has “orgin”; the nearest word is “origin”. No document has “Musk”."
     html = [element.proto.body for element in app.get("html")]
     assert any(told in body for body in html)
-    assert any("Not checked yet. The documents may not answer the question (probability 0.30)." in b for b in html)
+    assert any(
+        "Not checked yet. The documents may not answer the question (probability that they do: 0.30)." in b
+        for b in html
+    )
     store().save(replace(case, answerable=0.9))
     html = [element.proto.body for element in page("review/cases", "typo").get("html")]
     assert any("the nearest word is “origin”." in body for body in html) and not any("Musk" in body for body in html)

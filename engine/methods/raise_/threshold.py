@@ -93,8 +93,8 @@ def threshold_for(embedder: str, corpus: str = "") -> Threshold:
     found = _calibrated(embedder, corpus) or published(embedder)
     if found is None:
         raise RecordError(
-            f"T is unknown for the embedder {embedder}. Run calibrate-threshold on a corpus's labelled questions, or "
-            f"set it with --set reasoning.threshold=VALUE."
+            f"T is unknown for the embedder {embedder}. Set Threshold T in the settings of Steps "
+            "(--set reasoning.threshold=VALUE), or run calibrate-threshold on labelled questions."
         )
     return found
 

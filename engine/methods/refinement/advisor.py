@@ -260,7 +260,7 @@ def point_of(question: str, value: Refinement, first: float | None, second: floa
     """A point from a run and the scores of its A and D, None where one is missing; `InputError` for a gated run."""
     if value.gate != "always":
         raise InputError(
-            "A gated D equals A wherever S3 is not below the threshold. Run the conditions with the gate always."
+            "This run wrote D only where S3 was low. Run the conditions with the trigger Always (--gate always)."
         )
     if value.signals.s3 is None or first is None or second is None:
         return None

@@ -191,6 +191,6 @@ def chosen(names: str) -> tuple[str, ...]:
     strange = [name for name in asked if name not in known]
     if strange or not asked:
         raise InputError(
-            f"{', '.join(strange) or 'An empty list'} is not a variant. Choose from: {', '.join(VARIANTS)}."
+            f"{', '.join(strange) or 'An empty list'} is not a condition. Choose from: {', '.join(VARIANTS)}."
         )
     return tuple(name for name in VARIANTS if name.casefold() in asked)

@@ -62,8 +62,8 @@ def test_only_a_doubt_under_the_setting_is_said(answerable, warned):
     ("answerable", "told"),
     [
         (None, ""),
-        (0.49, "The documents may not answer the question (probability 0.49)."),
-        (0.5, "The documents probably answer the question (probability 0.50)."),
+        (0.49, "The documents may not answer the question (probability that they do: 0.49)."),
+        (0.5, "The documents probably answer the question (probability that they do: 0.50)."),
     ],
 )
 def test_the_probability_is_told_in_a_sentence_except_of_a_refusal(answerable, told):
@@ -85,7 +85,7 @@ def test_an_audit_tells_the_probability_of_its_sources_and_is_not_warned_of():
         origin="imported",
     )
     assert doubted(audited, Retrieval()) == ""
-    assert probably_answered(audited) == "The sources may not answer the question (probability 0.02)."
+    assert probably_answered(audited) == "The sources may not answer the question (probability that they do: 0.02)."
 
 
 @pytest.mark.parametrize(

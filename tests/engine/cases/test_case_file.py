@@ -190,7 +190,10 @@ def test_a_signed_off_case_is_not_replaced_by_an_import(tmp_path):
     store.add_mark("0123456789ab", MarkDraft(kind="status", author="Ada", value="signed off"))
     signed = store.load_whole("0123456789ab")
     store.put(*signed, replace=True)
-    with pytest.raises(CaseFrozen, match=r"signed off by Ada and is frozen\. Import this one as a copy \(--copy\)"):
+    with pytest.raises(
+        CaseFrozen,
+        match=r"signed off by Ada and is frozen\. Import this one as a copy: python -m engine import FILE --copy",
+    ):
         store.put(full_case(title="Another"), (), replace=True)
     assert store.load_whole("0123456789ab") == signed
 

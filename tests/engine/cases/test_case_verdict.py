@@ -439,7 +439,7 @@ def test_a_passage_that_contradicts_what_another_bears_out_is_named():
     assert (year.stand, cost.stand) == ("borne out", "borne out")
     assert year.against is not None and (year.against.number, year.against.words) == (2, told[1])
     assert cost.against is None
-    said = [f'Of "The bridge opened in 1931" passage 2 may say otherwise: "{told[1]}"']
+    said = [f'Passage 2 may contradict "The bridge opened in 1931": "{told[1]}"']
     assert open_items(case, verdict, review_of(())) == said
     disputed = MarkDraft(kind="override", author="Ada", target=f"fact:{year.number}", value="supportive", reason="read",
                          machine="supportive")  # fmt: skip

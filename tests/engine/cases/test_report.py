@@ -299,5 +299,5 @@ def test_on_a_page_a_citation_is_its_number_and_a_cell_of_much_text_is_wide():
 def test_the_first_page_doubts_an_answer_that_the_passages_may_not_give(answerable, doubts):
     text = markdown_report(msgspec.structs.replace(full_case(), answerable=answerable))
     summary, _, rest = text.partition("## Appendix")
-    assert summary.count("may not answer the question (probability 0.30)") == doubts
+    assert summary.count("may not answer the question (probability that they do: 0.30)") == doubts
     assert ("Probability that the passages answer" in rest) == (answerable is not None)

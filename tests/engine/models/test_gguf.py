@@ -20,8 +20,6 @@ from engine.models.registry import available_models, forget_models, load_writer
 from tests.tiny import tiny_model, tiny_prompt
 from tests.tiny_gguf import gguf_tensors, stored, write_gguf
 
-PLENTY = 1 << 40
-
 
 @pytest.fixture(autouse=True)
 def own_models(monkeypatch, tmp_path):

@@ -57,7 +57,7 @@ def test_too_few_questions_are_refused():
 
 def test_a_gated_run_is_refused():
     gated = refine(request(writer(), variants=("A", "D")))
-    with pytest.raises(InputError, match="gate always"):
+    with pytest.raises(InputError, match="trigger Always"):
         point_of("q", gated, 0.5, 0.6)
     always = refine(request(writer(), variants=("A", "D"), gate="always"))
     assert point_of("q", always, 0.5, 0.6) == Point(question="q", s3=4 / 6, first=0.5, second=0.6)

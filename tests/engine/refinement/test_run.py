@@ -433,7 +433,7 @@ def test_a_case_without_passages_is_refused():
 def test_names_are_read_in_any_case_and_order():
     assert chosen("v2C, a") == ("A", "v2c")
     assert tuple(VARIANTS) == ("A", "B", "C1", "C2", "D", "E", "v2a", "v2b", "v2c")
-    with pytest.raises(InputError, match="f is not a variant"):
+    with pytest.raises(InputError, match="f is not a condition"):
         chosen("A,F")
 
 
