@@ -103,7 +103,7 @@ def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = ""
     current = state.begin_with(key, said(value) if _is_typed(setting) and not _options(setting) else value)
     named = not setting.unit or setting.unit in setting.label.lower()
     label = setting.label if named else f"{setting.label} ({setting.unit})"
-    about: dict[str, Any] = {"key": key, "help": f"--set {setting.path}"}
+    about: dict[str, Any] = {"key": key, "help": f"On the command line: --set {setting.path}=VALUE"}
     found = _input(setting, label, current, about)
     st.caption(plain(_note(setting, paper)))
     return found
@@ -221,7 +221,8 @@ def _keep(drawn: Mapping[str, Any]) -> None:
         try:
             kept[path] = Settings().apply([f"{path}={text.strip() or _empty(path)}"]).value(path)
         except InputError:
-            st.error(plain(f"{path} cannot be {text!r}. The previous value is used."))
+            label = next(setting.label for setting in all_settings() if setting.path == path)
+            st.error(plain(f"{label} cannot be {text!r}. The previous value is used."))
     try:
         Settings().with_values(kept)
     except InputError as error:

