@@ -105,7 +105,7 @@ def _lines(record: FactRecord) -> list[str]:
     doubt = record.ruling.doubt if record.ruling else ""
     said = [f"{record.meaning.capitalize()}.", *([f"Unsure: {doubt}."] if doubt else [])]
     columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
-    told = {True: "perhaps supported" if record.stand == "unsure" else "supported", False: "not supported"}
+    told = {True: "perhaps borne out" if record.stand == "unsure" else "borne out", False: "not borne out"}
     said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
     fallback = ", because a reply was unparsable" if record.fact.fallback else ""
     return [*said, f"Split by {record.fact.made_by}{fallback}."]

@@ -224,9 +224,9 @@ class Iteration(Value, frozen=True):
 
 Outcome = Literal["supported", "edited", "contradicted", "unsettled", "unparsed", "no evidence", "not checked"]
 MEANING: dict[str, str] = {
-    "supported": "agrees with a passage",
-    "edited": "agrees with its passage if the edit is accepted",
-    "contradicted": "disagrees with a passage; no edit was good enough",
+    "supported": "borne out by a passage",
+    "edited": "contradicted by a passage; borne out if the edit is accepted",
+    "contradicted": "contradicted by a passage; no edit was good enough",
     "unsettled": "no evidence found that settles it",
     "unparsed": "the verifier's reply was unreadable",
     "no evidence": "nothing was found",
