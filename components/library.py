@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from components.html import cell, text_after, visible
+from components.model_choice import METHOD_NAMES
 from engine.analyses.quality import Group, Quality, Standing, leaderboard
 from engine.cases.query import CaseRow, Query
 from engine.cases.review import CONCLUSIONS, STATUSES
@@ -118,7 +119,9 @@ def leaderboard_table(rows: Sequence[CaseRow], found: Mapping[str, Quality], *, 
         return
     with st.expander("Leaderboard"):
         group = st.segmented_control("Group by", GROUPS, default="writer", required=True, key=key)
-        lines = [{group: cell(name), **_standing(s)} for name, s in leaderboard(rows, found, group).items()]
+        named = METHOD_NAMES if group == "method" else {}
+        standings = leaderboard(rows, found, group).items()
+        lines = [{group: cell(named.get(name, name)), **_standing(standing)} for name, standing in standings]
         config = {
             name: st.column_config.NumberColumn(format="%.0f%%", help=about) for name, about in LEADERBOARD.items()
         } | {"edits": st.column_config.NumberColumn(format="%.1f", help="Mean accepted edits per case")}

@@ -1,4 +1,4 @@
-"""Who writes, scores and judges: the line that pages show, defaults preselected, and their choice in Settings."""
+"""How passages are chosen, who writes, scores and judges: what pages show of it, and the defaults in Settings."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ HELP: dict[Role, str] = {
     "writes": "Used on Ask and wherever the model is auto. Add other models below.",
     "scores": "Gives probabilities and gradients for Attribution. The model must run on this machine.",
     "judges": "Compares answers and rates passages. Add other models below.",
+}
+METHOD_NAMES = {
+    "reranked": "Align and re-rank",
+    "vanilla": "Top passages as retrieved",
+    "attr-rag": "Attr-RAG: keep what changed the answer",
 }
 _REMEMBERED: dict[Role, tuple[str, ...]] = {  # fields that keep their value from page to page
     "writes": ("ask_model", "steps_model"),

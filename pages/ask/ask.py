@@ -12,7 +12,7 @@ from components.evidence import evidence
 from components.frame import EXAMPLES, open_case
 from components.heading import heading
 from components.html import note, plain, show, tag
-from components.model_choice import draw_models_line, model_title, writer_options
+from components.model_choice import METHOD_NAMES, draw_models_line, model_title, writer_options
 from components.polling import cancel_button, redraw, say_problem
 from components.provenance import provenance
 from components.ranking import ranking
@@ -28,11 +28,6 @@ from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import FIRST_CASE, SAMPLES
 
-METHOD_NAMES = {
-    "reranked": "Align and re-rank",
-    "vanilla": "Top passages as retrieved",
-    "attr-rag": "Attr-RAG: keep what changed the answer",
-}
 EXPECTED = {
     "reranked": ("retrieve", "align", "re-rank", "answer"),
     "vanilla": ("retrieve", "answer"),

@@ -88,7 +88,7 @@ def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
     group = next(control for control in app.segmented_control if control.label == "Group by")
     group.set_value("method").run()
     board = app.dataframe[1].value
-    assert list(board["method"]) == ["vanilla"] and list(board["does not stand"]) == [0]
+    assert list(board["method"]) == ["Top passages as retrieved"] and list(board["does not stand"]) == [0]
 
 
 def test_a_note_goes_into_the_history_under_the_reviewers_name(app):
