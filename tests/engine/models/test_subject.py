@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from engine.core.settings import Verification
 from engine.core.text import sentences
 from engine.core.values import Passage
 from engine.methods.are.are import check_answer
@@ -96,7 +97,9 @@ def test_the_verifier_binds_a_number_to_its_sentence(claim, verdict):
 )
 def test_a_name_or_number_of_another_part_makes_the_verdict_unsure(text, fact, elsewhere):
     passage = Passage(id="1", document="1", title="", ordinal=0, start=0, end=len(text), text=text)
-    task = Task("Who?", fact, Sources(embedder=load_embedder(), case=(passage,)), Tools(load_entailment()))
+    sources = Sources(embedder=load_embedder(), case=(passage,))
+    # The guard alone: of the sentence on the fact alone the verifier itself calls some of these contradicted.
+    task = Task("Who?", fact, sources, Tools(load_entailment()), Verification(sentence_alone=False))
     (checked,) = check_answer(task).facts
     ruling = checked.iterations[0].checks[0].ruling
     assert (ruling.verdict, ruling.unsure) == ("supportive", bool(elsewhere))
