@@ -6,8 +6,8 @@ whose claims share their words with evidence of either label; HealthVer (DIR/hea
 order of events, as they are and turned round; sentences of CLAP NQ passages with two names exchanged, or a role in
 another's place; sentences of the bank investigation's drafts against the passages they cite; facts that the rules read
 from a sentence of a CLAP NQ passage, the same altered, and the same against the closest passage of another page.
-The embedded verifier judges each pair once, those facts as sentences. Then the guards run: all of them, all but each
-in turn, and none. The seed is fixed.
+The embedded verifier judges each pair, those facts as sentences: by the evidence, and by its sentence alone, too. Then
+the guards run: all of them, all but each in turn, and none. The seed is fixed.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def pick() -> tuple[str, str] | None:
     """The two sides as `side` reads them, which is also how a link names them; None where there is no case."""
     rows = workbench().cases.rows(limit=LISTED)
     if not rows:
-        st.info("There are no cases yet. Ask a question or audit an answer.")
+        st.info("No cases yet. Ask a question or audit an answer.")
         return None
     names = labels(rows)
     current = open_case_id()
