@@ -13,9 +13,10 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -58,6 +59,13 @@ class WindowedVerifier:
         """Wrap `classify`, which is called with at most `batch_size` pairs at a time; `words` of a window, at most."""
         self.classify, self.thresholds, self.batch_size, self.words = classify, thresholds, batch_size, words
         self.name, self._precisions = name, precisions
+        self._known: dict[tuple[str, str], Floats] | None = None
+
+    def remembering(self) -> Self:
+        """The same classifier with a memory of its own: it reads no window twice for the same claim."""
+        other = copy(self)
+        other._known = {}
+        return other
 
     def note(self, judged: Judged) -> str:
         """The words shown with one of its verdicts."""
@@ -75,7 +83,10 @@ class WindowedVerifier:
         """For each pair, the class probabilities of its windows, shape (windows, 3), and their spans."""
         read = [read_for(claim, evidence, self.words) for claim, evidence in pairs]
         flat = [in_one_notation(c, text) for (c, _), found in zip(pairs, read, strict=True) for _, text in found]
-        probabilities = self._in_batches(self.classify, flat, watch)
+        known = {} if self._known is None else self._known
+        new = [pair for pair in dict.fromkeys(flat) if pair not in known]
+        known.update(zip(new, self._in_batches(self.classify, new, watch), strict=True))
+        probabilities = np.array([known[pair] for pair in flat])
         parts = np.split(probabilities, np.cumsum(list(map(len, read)))[:-1]) if pairs else []
         return [(rows, [span for span, _ in found]) for rows, found in zip(parts, read, strict=True)]
 
@@ -283,6 +294,11 @@ def load_embedded(folder: Path = FOLDER, name: str = EMBEDDED) -> EmbeddedVerifi
         calibration = decoded((folder / "thresholds.json").read_bytes(), Calibration)
         network, tokenizer = load_network(folder)
     return EmbeddedVerifier(network, tokenizer, calibration, name)
+
+
+def remembering(verifier: Entailment) -> Entailment:
+    """The verifier with a memory for one check, of the windows that it has read; others than windowed ones as is."""
+    return verifier.remembering() if isinstance(verifier, WindowedVerifier) else verifier
 
 
 def entails_by(verifier: Entailment) -> Entails:

@@ -44,7 +44,7 @@ _SURE = Judged("supportive", {"supportive": 1.0, "editing_required": 0.0, "irrel
 def checking(task: Task, watch: Watch = Watch()) -> Iterator[AreRecord]:
     """The record of an answer as it grows: after the decomposition, after each fact of each round, and whole."""
     settings, tools = task.settings, task.tools
-    task = dataclasses.replace(task, sources=task.sources.chosen(settings))
+    task = dataclasses.replace(task.remembering(), sources=task.sources.chosen(settings))
     started = time.perf_counter()
     found = decompose(
         task.answer,
@@ -135,8 +135,7 @@ def attribution_report(
     joined = ["\n".join(one.text for one in evidence) for evidence in sets]
     before = [plain(clause.text) for clause in found.clauses]
     after = [plain(edited(clause, [e for e in edits if e.clause == n])) for n, clause in enumerate(found.clauses)]
-    known: dict[tuple[str, str], float] = {}
-    matrices = [entailment_matrix(joined, texts, verifier, known, watch) for texts in (before, after)]
+    matrices = [entailment_matrix(joined, texts, verifier, watch) for texts in (before, after)]
     report = tuple(
         ClauseReport(
             clause=number,
@@ -156,16 +155,11 @@ def attribution_report(
 
 
 def entailment_matrix(
-    evidence: Sequence[str],
-    clauses: Sequence[str],
-    verifier: Entailment,
-    known: dict[tuple[str, str], float],
-    watch: Watch,
+    evidence: Sequence[str], clauses: Sequence[str], verifier: Entailment, watch: Watch
 ) -> NDArray[np.float64]:
-    """NLI(E, clause), shape (evidence, clauses), 0 where E is empty; `known` keeps what was asked already."""
-    pairs = list(dict.fromkeys((c, e) for e in evidence for c in clauses if e and c and (c, e) not in known))
-    for pair, score in zip(pairs, verifier.entailment(pairs, watch) if pairs else (), strict=True):
-        known[pair] = float(score)
+    """NLI(E, clause), shape (evidence, clauses), 0 where E is empty."""
+    pairs = list(dict.fromkeys((c, e) for e in evidence for c in clauses if e and c))
+    known = dict(zip(pairs, map(float, verifier.entailment(pairs, watch) if pairs else ()), strict=True))
     rows = [[known.get((clause, e), 0.0) for clause in clauses] for e in evidence]
     return np.array(rows, dtype=np.float64).reshape(len(evidence), len(clauses))
 

@@ -95,7 +95,7 @@ def run_baseline(name: str, task: Task, watch: Watch = Watch()) -> Baseline:
         raise InputError(f"There is no baseline {name!r}. Choose from: {', '.join(NAMES)}.")
     if name not in offered(task.tools.judge):
         raise CannotDo(NEEDS_MODEL.format(name))
-    return METHODS[name](_Run(name, task, watch))
+    return METHODS[name](_Run(name, task.remembering(), watch))
 
 
 def drqa(run: _Run) -> Baseline:
@@ -158,11 +158,10 @@ def _result(
 ) -> Baseline:
     """The run with the unpaired measures of the revised answer and of the answer as it was."""
     unique, verifier = {one.text: one for one in found if one is not None}, run.task.reader
-    known: dict[tuple[str, str], float] = {}
 
     def unpaired(text: str, split: Decomposition) -> Measures:
         clauses = [plain(clause.text) for clause in split.clauses]
-        matrix = entailment_matrix(list(unique), clauses, verifier, known, run.watch)
+        matrix = entailment_matrix(list(unique), clauses, verifier, run.watch)
         recall, precision = attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED)
         return measured(recall, precision, run.answer, text, verifier.name, len(split.clauses))
 
@@ -189,7 +188,7 @@ def _aggregated(
     said = [(one.text, clause) for one, clause in zip(found, clauses, strict=True) if one is not None]
     joined = ["\n".join(dict.fromkeys(text for text, of in said if of == number)) for number in range(len(texts))]
     verifier = run.task.reader
-    paired = entailment_matrix(joined, texts, verifier, {}, run.watch)
+    paired = entailment_matrix(joined, texts, verifier, run.watch)
     return measures(paired, run.answer, revised_answer, verifier.name)
 
 

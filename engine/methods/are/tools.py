@@ -6,7 +6,7 @@ In ARE (sections 4.1.2 and 4.3) language models do all of it; the entailment mod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.answer.citations import without_markers
@@ -14,6 +14,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Verification
 from engine.methods.are.evidence import Sources
 from engine.models.protocols import Entailment, Floats, Judged, Writer
+from engine.models.verifier import remembering
 
 
 class OfSentences:
@@ -86,3 +87,7 @@ class Task:
     def reader(self) -> Entailment:
         """The entailment model as it reads facts and clauses of the answer."""
         return of_sentences(self.tools.verifier, self.answer)
+
+    def remembering(self) -> Task:
+        """The same task with a verifier that reads no window twice: rounds, edits and measures ask the same."""
+        return replace(self, tools=replace(self.tools, verifier=remembering(self.tools.verifier)))

@@ -14,6 +14,7 @@ from engine.models.verifier import (
     first_difference,
     label_order,
     load_nli,
+    remembering,
     sequence_classifier,
     true_classifier,
 )
@@ -140,6 +141,29 @@ def test_long_evidence_is_read_in_windows_and_order_is_kept():
     assert "zebra" in pairs[1][1][start:end] and judged[1].windows > 3
     assert verifier.entailment(pairs[:2]) == pytest.approx([0.1, 0.9])
     assert verifier.judge([]) == []
+
+
+def test_a_verifier_that_remembers_reads_no_window_twice_and_judges_alike():
+    read = []
+
+    def counted(pairs):
+        read.extend(pairs)
+        return scripted(pairs)
+
+    plain = WindowedVerifier(counted, "scripted")
+    pairs = [("zebra", "A zebra stands here."), ("lion", "A zebra stands here."), ("zebra", "A zebra stands here.")]
+    expected = plain.judge(pairs)
+    assert read == pairs[:2]
+    plain.judge(pairs[:1])
+    assert len(read) == 3
+    for _ in range(2):  # each check has a memory of its own
+        read.clear()
+        memory = remembering(plain)
+        assert memory.judge(pairs) == memory.judge(pairs) == expected
+        assert memory.entailment(pairs).tolist() == plain.entailment(pairs).tolist()
+        assert read.count(pairs[1]) == 2
+    other = object()
+    assert remembering(other) is other
 
 
 def test_a_watch_can_stop_it():
