@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 RESAMPLES = 10_000  # grounded refinement, sections 3.6 and 4.4.2
 SEED = 1337  # of every resampling
 LEVEL = 0.95  # of every interval
+_BLOCK = 2_000_000  # draws of a unit that are held at a time, near 16 MB
 FEWEST = 10  # under this many cases an interval would suggest more than the points show
 
 
@@ -93,13 +95,23 @@ def bootstrap_of_means(columns: Sequence[Sequence[float]], of: Callable[..., NDA
 
 def _resampled_means(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means of `RESAMPLES` draws of units with replacement; a unit brings its sum and its count."""
+    draws = _kept_draws(sums.size) if sums.size * RESAMPLES <= _BLOCK else _draws(sums.size)
+    return np.concatenate([(times @ sums) / (times @ counts) for times in draws])
+
+
+def _draws(size: int) -> Iterator[NDArray[np.float64]]:
+    """How often each of `size` units is in each of `RESAMPLES` draws, shape (draws, size), some draws at a time."""
     rng = np.random.default_rng(SEED)
-    rows = max(1, 2_000_000 // sums.size)  # keeps a block of draws near 16 MB
-    means: list[NDArray[np.float64]] = []
+    rows = max(1, _BLOCK // size)
     for start in range(0, RESAMPLES, rows):
-        draw = rng.integers(0, sums.size, size=(min(rows, RESAMPLES - start), sums.size))
-        means.append(sums[draw].sum(axis=1) / counts[draw].sum(axis=1))
-    return np.concatenate(means)
+        draw = rng.integers(0, size, size=(min(rows, RESAMPLES - start), size))
+        places = draw + size * np.arange(len(draw))[:, None]
+        yield np.bincount(places.ravel(), minlength=draw.size).reshape(draw.shape).astype(np.float64)
+
+
+@lru_cache(maxsize=2)  # the measures of a table have the same questions
+def _kept_draws(size: int) -> tuple[NDArray[np.float64], ...]:
+    return tuple(_draws(size))
 
 
 def _interval(mean: float, means: NDArray[np.float64], n: int) -> Interval:
