@@ -72,11 +72,15 @@ def prepared_home(tmp_path_factory):
 
 
 def _prepare(folder):
+    import torch
+
     from engine.workbench import Workbench
 
-    making = folder.with_name("preparing")
+    making, threads = folder.with_name("preparing"), torch.get_num_threads()
+    torch.set_num_threads(os.cpu_count() or 1)  # the other processes wait for it
     with _home(making):
         Workbench().prepare_samples()
+    torch.set_num_threads(threads)
     making.rename(folder)
 
 

@@ -13,7 +13,7 @@ from components.figures import drawn
 from engine.studies.config import CONFIGS, as_toml, parse_config, presets, read_config
 from engine.studies.evaluate import compare_runs, evaluate, opened
 from engine.studies.library import folder_of, runs, take_in
-from engine.studies.run import Progress
+from engine.studies.run import Journal, Progress
 from engine.studies.values import Axis, Column, Figure, Measure, Series, StudyTable
 
 PAGE = "pages/review/evaluate.py"
@@ -64,7 +64,7 @@ def test_a_new_user_sees_a_finished_study_and_opens_a_case_of_it(app):
 
 def test_shipped_runs_bring_no_words_of_public_sets():
     for one in runs():
-        for row in opened(folder_of(one.name)).rows if "/" in one.config.data else ():
+        for row in Journal(folder_of(one.name)).rows() if "/" in one.config.data else ():
             assert not row.case and not {"evidence", "revised"} & row.values.keys()
 
 
@@ -75,14 +75,14 @@ def test_every_preset_is_its_own_text_again():
 
 
 def test_two_runs_beside_each_other_and_a_case_of_one(sample_home):
-    text = SECONDS.read_text()
+    text = SECONDS.read_text().replace("n = 8", "n = 3")
     other = text.replace('mode = "dense"', 'mode = "bm25"').replace("answers = false", "answers = true")
     first, second = (evaluate(t, folder_of(n)) for t, n in ((text, "one"), (other, "two")))
     own = [one for one in runs() if not one.shipped]
     assert {one.name for one in own} == {"one", "two"} and all(one.finished for one in own)
     table = compare_runs(first, second)
     same = compare_runs(first, first)
-    assert table.n == 8 and all(row[4].value == 0.0 for row in same.rows)
+    assert table.n == 3 and all(row[4].value == 0.0 for row in same.rows)
     found = next(row for row in table.rows if row[:2] == ("top-10", "recall"))
     assert found[4].value == pytest.approx(found[2].value - found[3].value)
     case = next(row.case for row in second.rows if row.case)
