@@ -23,11 +23,12 @@ COLOURS: dict[FactState, str] = {**KINDS, "edited": "good"}
 
 
 class Part(NamedTuple):
-    """A part of the line: its words as Markdown, the page that shows what they say, and the tab to open there."""
+    """A part of the line: its words as Markdown, the page that shows what they say, and what is open there."""
 
     label: str
     page: str
     tab: str = ""
+    fact: str = ""
 
 
 def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
@@ -35,7 +36,8 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     show(tag("h2", escape(case.question), class_="gw-question"))
     review = workbench().cases.review(case.id)
     verdict, absent = case_verdict(case, review), review.absent is not None
-    doubt = doubted(case, chosen_settings().retrieval)
+    # Who signed has read whether the documents answer.
+    doubt = "" if review.status == "signed off" else doubted(case, chosen_settings().retrieval)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="case_head"):
         if verdict is None:
             show(tag("p", escape(_unchecked(case)), class_="gw-unchecked"), width="content")
@@ -44,7 +46,7 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
         if verdict is None and offer and case.answer.text.strip() and case.answer.finished and not case.answer.refused:
             check_button(case, key=f"check_{case.id}")
         for part in head_parts(case, verdict, review):
-            page_link(part.page, part.label, case=case.id, attribution_tab=part.tab)
+            page_link(part.page, part.label, case=case.id, attribution_tab=part.tab, fact=part.fact)
     if not absent and (said := nothing_said(case) or doubt):
         st.warning(said)
     elif not absent and (said := unknown(case)):
@@ -70,7 +72,7 @@ def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
     stopped = "" if verdict.finished else ". The check was stopped early"
     parts = [Part(f"**{verdict_line(case, verdict).removesuffix('.')}{stopped}**", "inspect/facts")]
     if verdict.open_edits:
-        parts.append(Part(verdict.open_edits, "inspect/facts"))
+        parts.append(Part(verdict.open_edits, "inspect/facts", fact=verdict.undecided_fact))
     if verdict.overridden:
         parts.append(Part(f"{counted(verdict.overridden, 'verdict')} by a reviewer", "inspect/facts"))
     if verdict.citations:

@@ -184,6 +184,12 @@ class CaseVerdict(Value, frozen=True):
         return "left out of the signed text" if self.signed_off else "undecided"
 
     @property
+    def undecided_fact(self) -> str:
+        """The number of the first fact with one of these edits; "" without one."""
+        facts = (fact for sentence in self.sentences for fact in sentence.facts)
+        return next((fact.number for fact in facts if {edit.id for edit in fact.edits} & {*self.undecided}), "")
+
+    @property
     def named_edits(self) -> str:
         """The same edits by their numbers, in a sentence."""
         return f"{_named('Edit', self.undecided)} {self._unsettled}." if self.undecided else ""
@@ -264,11 +270,11 @@ def without_source(case: Case) -> str:
 def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
     """The facts by their states, and whether the documents answer the question, which no fact tells.
 
-    A doubt about that comes first: facts that answer nothing may be borne out.
+    A doubt about that comes first, as long as nobody signed: facts that answer nothing may be borne out.
     """
     said = verdict.headline if verdict else "The answer was not checked against its sources."
     answered = probably_answered(case)
-    if may_not_answer(case):
+    if may_not_answer(case) and not (verdict and verdict.signed_off):
         return f"{answered} {said}"
     return f"{said.removesuffix('.')}. {answered}" if answered else said
 

@@ -375,7 +375,9 @@ def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]
         place = f"passage {quote.number}" if quote.number else "corpus"
         title = own_title(quote.number, quote.title)
         linked = of_passages(quote.number) if quote.number and quote.number <= len(case.passages) else ()
-        where = Cell(" ".join(quote.words.split()), note=f"{place}, {title}" if title else place, places=linked)
+        closest = "" if worst.stand in ("borne out", "contradicted") else "closest sentence"
+        note = ", ".join(filter(None, (closest, place, title)))
+        where = Cell(" ".join(quote.words.split()), note=note, places=linked)
     words = without_markers(case.answer.text[sentence.start : sentence.end])
     fact = worst.text if len(sentence.facts) > 1 else ""
     return Cell(str(number)), Cell(words, note=f"on: {fact}" if fact else ""), _verdict(sentence), where

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
-from engine.cases.review import MarkDraft
+from engine.cases.review import MarkDraft, sign_off
 from tests.engine.cases.test_case_verdict import checked
 
 PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
@@ -65,6 +65,18 @@ def test_every_page_of_a_case_says_where_the_documents_may_not_answer():
     assert "do not seem to answer" in page("inspect/facts", "weak").warning[0].value
 
 
+def test_a_doubt_about_the_sources_follows_the_facts_once_someone_signed():
+    components.cache.workbench.clear()
+    store().save(replace(checked(), id="signed", answerable=0.1))
+    assert page("inspect/facts", "signed").warning
+    store().add_marks("signed", sign_off("Ada", "does not stand", "the year is wrong"))
+    app = page("inspect/facts", "signed")
+    assert not app.warning
+    line = next(iter(links(app)))
+    assert line.startswith("**3 facts: ")
+    assert line.endswith(". The documents may not answer the question (probability that they do: 0.10)**")
+
+
 def test_the_head_names_words_of_the_question_that_no_document_has():
     components.cache.workbench.clear()
     case = replace(checked(), id="typo", answerable=0.3, unknown_words=(("orgin", "origin"), ("Musk", "")))
@@ -107,6 +119,7 @@ def test_what_is_open_is_said_and_a_reviewers_name_is_text():
     found = list(links(app.run()))
     assert found[0] == "**3 facts: 2 borne out, 1 not found**"
     assert {"2 edits undecided", "1 verdict by a reviewer"} <= set(found)
+    assert links(app)["2 edits undecided"][1]["fact"] == ["1.1"]
     assert found[-1] == r"in review by Ada \*B\*"
 
 

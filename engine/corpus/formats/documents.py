@@ -161,8 +161,10 @@ def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
 def _table(rows: Sequence[Sequence[str]]) -> str:
     """The rows of a table, a line each; in a long one each cell has the name of its column.
 
-    A long one is cut into several passages, and only the first of them would have the line of names.
+    A long one is cut into several passages, and only the first of them would have the line of names. A bar within a
+    cell loses its blanks, so that it parts no cells.
     """
+    rows = [[cell.replace(BETWEEN_CELLS, BETWEEN_CELLS.strip()) for cell in row] for row in rows]
     lines = [BETWEEN_CELLS.join(row) for row in rows]
     text = "".join(f"{line}\n" for line in lines)
     headed = len(set(map(len, rows))) == 1 and [table.head for table in tables(text)] == lines[:1]
@@ -199,6 +201,7 @@ _HEADS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _INLINE = {"a", "abbr", "b", "code", "em", "i", "kbd", "small", "span", "strong", "sub", "sup", "tt", "u", "var"}
 _BOX = 3  # elements at most in the box of a heading
 _POWER = re.compile(r"[-\u2212+]?\d+")
+_LETTERS = 26
 _REPEATED, _SHORT_CELL = 20_000, 200  # cells of a page that are repeated; characters of one
 
 
@@ -216,6 +219,7 @@ def extract_html(source: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     _fence(tree)
     _drop_permalinks(tree)
     _repeat_down(tree)
+    _keep_numbers(tree)
     found = _main_content(tree)
     heads = sum(bool(head.text_content().strip()) for head in tree.iter(*_HEADS))
     if 2 * _headings(found) < heads:
@@ -252,10 +256,34 @@ def _repeat_down(tree: Any) -> None:
                     column += columns
 
 
+def _keep_numbers(tree: Any) -> None:
+    """Write the numbers of a list that does not count from 1, or counts in letters, into paragraphs in its place.
+
+    trafilatura counts every list from 1, so that "point (c)" would lead to nothing. Only lists of plain lines.
+    """
+    for listed in list(tree.iter("ol")):
+        items, lettered = listed.findall("li"), listed.get("type") in ("a", "A")
+        own = lettered or listed.get("start") or any(item.get("value") for item in items)
+        if not own or any(child.tag not in _INLINE for item in items for child in item):
+            continue
+        number = _whole(listed, "start")
+        for item in items:
+            number = _whole(item, "value", number)
+            letter = chr(ord(listed.get("type")) + number - 1) if lettered and 0 < number <= _LETTERS else ""
+            item.text, item.tag = f"{letter or number}. {(item.text or '').lstrip()}", "p"
+            number += 1
+        listed.tag = "div"
+
+
 def _span(cell: Any, name: str) -> int:
     """How many rows or columns a cell covers; 1 where its attribute is not a number."""
-    said = cell.get(name, "1").strip()
-    return max(1, int(said)) if said.isascii() and said.isdigit() and len(said) < 6 else 1
+    return max(1, _whole(cell, name))
+
+
+def _whole(element: Any, name: str, otherwise: int = 1) -> int:
+    """The whole number in an attribute, of 5 digits at most."""
+    said = element.get(name, "").strip()
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 6 else otherwise
 
 
 def _headings(source: str) -> int:

@@ -307,6 +307,11 @@ def test_an_answer_that_nobody_checked_has_no_verdict():
 def test_a_sign_off_settles_the_edits_that_nobody_decided():
     case = checked()
     assert case_verdict(case, review_of(())).open_edits == "2 edits undecided"
+    assert case_verdict(case, review_of(())).undecided_fact == "1.1"
+    first, deletion = record_of(case).edits
+    for decided, fact in (((first,), "2.1"), ((first, deletion), "")):
+        review = marked(case, *(decision(edit, "accepted") for edit in decided))
+        assert case_verdict(case, review).undecided_fact == fact
     review = marked(case, *sign_off("Ada", "does not stand", "the year is wrong"))
     verdict = case_verdict(case, review)
     assert verdict.open_edits == "2 edits left out of the signed text"

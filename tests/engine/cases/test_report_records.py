@@ -166,6 +166,14 @@ def summary(case: Case, *marks) -> dict[str, str]:
     return dict(found.pairs)
 
 
+def test_what_settles_no_fact_is_called_the_closest_sentence():
+    case = checked("The bridge opened in 1932. The bridge sings in winter.")
+    *_, drawn = summary_blocks(case, review_of(()), "c", "h")
+    verdicts, evidence = ([row[column] for row in drawn.rows] for column in (2, 3))
+    assert [cell.text for cell in verdicts] == ["contradicted", "unsure"]
+    assert [cell.note.startswith("closest sentence, passage ") for cell in evidence] == [False, True]
+
+
 def test_the_first_page_says_who_judged_how_well_and_what_nobody_checked():
     case = checked()
     (check,) = case.analyses

@@ -293,6 +293,28 @@ def test_a_cell_over_several_rows_is_repeated_so_that_the_others_keep_their_colu
     assert all(row in text for row in told)
 
 
+def test_a_bar_within_a_cell_parts_no_cells():
+    (document,) = load_bytes(b"| Part | Use |\n|---|---|\n| a \\| b | both |\n", "t.md")
+    assert document.text == "Part | Use\na|b | both\n"
+
+
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [
+        ("<ol start=4><li>Open the <b>valve</b>.<li>Close it.</ol>", ["4. Open the valve.", "5. Close it."]),
+        ("<ol type=a><li>Deaths<li>Births</ol>", ["a. Deaths", "b. Births"]),
+        ("<ol><li value=7>Seven<li>Eight<li value=x>Nine</ol>", ["7. Seven", "8. Eight", "9. Nine"]),
+        ("<ol><li>One<li>Two</ol>", ["1. One", "2. Two"]),
+        ("<ol start=3><li>Three<ul><li>by hand</ul><li>Four</ol>", ["1. Three", "2. Four"]),
+        ("<ol type=A start=26><li>Last<li>Beyond</ol>", ["Z. Last", "27. Beyond"]),
+    ],
+)
+def test_a_list_keeps_its_own_numbers_and_letters(items, told):
+    page = f"<html><body><main><h1>Tank</h1><p>{'The tank is filled by hand. ' * 9}</p>{items}</main></body></html>"
+    lines = load_bytes(page.encode(), "t.html")[0].text.splitlines()
+    assert [line for line in lines if line in told] == told
+
+
 def test_html_without_main_content_gives_the_visible_text() -> None:
     (document,) = load_bytes(b"<html><body><div>Iron.</div><script>x()</script></body></html>", "a.htm")
     assert document.text.strip() == "Iron."
