@@ -21,7 +21,8 @@ from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_report_records import with_edit
 
-LOOKS = [{}, {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}]
+DARK = {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}
+LOOKS = [pytest.param({}, id="light"), pytest.param(DARK, id="dark", marks=pytest.mark.long)]
 
 SLOW = 240_000
 
@@ -143,7 +144,7 @@ def test_a_replay_of_the_sample_case_reproduces_every_number(app, page, look):
     look(page, "replay_light")
 
 
-@pytest.mark.parametrize("page", LOOKS, indirect=True, ids=["light", "dark"])
+@pytest.mark.parametrize("page", LOOKS, indirect=True)
 def test_axe_finds_nothing_on_the_pages(app, page, look):
     for name in ("Cases", "Compare"):
         page.goto(f"{app.url}/{name.lower()}")
@@ -165,7 +166,7 @@ def report_file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("page", LOOKS, indirect=True, ids=["light", "dark"])
+@pytest.mark.parametrize("page", LOOKS, indirect=True)
 def test_axe_finds_nothing_on_the_report(page, report_file, look):
     page.goto(report_file.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")

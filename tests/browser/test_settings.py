@@ -14,7 +14,7 @@ from tests.browser.conftest import serve
 from tests.tiny import save_tiny
 from tests.tiny_index import tiny_entry, write_catalogue
 
-LOOKS = [pytest.param({}, id="light"), pytest.param({"color_scheme": "dark"}, id="dark")]
+LOOKS = [pytest.param({}, id="light"), pytest.param({"color_scheme": "dark"}, id="dark", marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")
