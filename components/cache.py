@@ -74,6 +74,12 @@ def further_preparation() -> Run[None]:
     return analyses().start(work, "preparation")
 
 
+@st.cache_resource(show_spinner=False)
+def check_preparation() -> Run[None]:
+    """Load what a check needs while the user fills in what is to be checked: seconds of the first one."""
+    return analyses().start(lambda run: workbench().prepare_check(), "preparation")
+
+
 @st.cache_data(show_spinner=False, max_entries=24)
 def page_picture(file: str, page: int, words: str) -> PagePicture:
     """A page of a stored PDF with the words marked; the file's name is the hash of its text. Raises `FileError`."""

@@ -19,7 +19,7 @@ from filelock import FileLock
 from msgspec.structs import replace
 
 from engine.analyses.attr_rag import attr_rag_runs
-from engine.analyses.kind import OCCLUSION, Loaders, RunContext, analyse, examine, options_of
+from engine.analyses.kind import FACTS, OCCLUSION, Loaders, RunContext, analyse, examine, options_of
 from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.analyses.removal import Removal, removal
@@ -135,6 +135,12 @@ class Workbench:
         """All that a first start prepares."""
         self.prepare_first(watch)
         self.prepare_rest(watch)
+
+    def prepare_check(self) -> None:
+        """Load what a check of an answer needs, by one of a single fact; nothing is kept."""
+        passage = "On 3 May 2021 the tank held 4 litres."
+        record = AuditRecord(question="What did it hold?", passages=(passage,), answer=passage.replace("4", "5"))
+        self.examine(imported_case(record.checked()), FACTS)
 
     def _prepare(self, sample: Sample, watch: Watch) -> None:
         with _one_process():

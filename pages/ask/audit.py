@@ -4,7 +4,7 @@ import streamlit as st
 
 from components import state
 from components.answer import answer_view
-from components.cache import workbench
+from components.cache import check_preparation, workbench
 from components.case_head import case_head
 from components.case_import import import_cases, import_notes
 from components.checked_answer import checked_answer
@@ -27,6 +27,7 @@ def result(case: Case) -> None:
         answer_view(case.answer)
 
 
+check_preparation()
 doors("audit")
 heading(
     "Audit an answer",

@@ -20,6 +20,7 @@ from engine.cases.review import MarkDraft, review_of
 from engine.core.settings import Reader
 from engine.core.values import AuditRecord
 from engine.corpus.samples import FIRST_CASE
+from engine.workbench import Workbench
 from tests.engine.cases.test_case_verdict import checked as checked_case, marked
 
 SOURCES = "The tank holds 40 litres of brine.\n---\nThe pump was replaced in March 2021."
@@ -112,6 +113,12 @@ def test_an_unsure_verdict_says_why_where_a_guard_made_it_so(doubt, said):
     fact = replace(first.facts[0], stand="unsure", doubt=doubt, edits=())
     verdict = replace(verdict, sentences=(replace(first, facts=(fact,)), *rest))
     assert said in sentences_data(case, verdict)["sentences"][0]["facts"][0]["notes"]
+
+
+def test_what_a_check_needs_is_loaded_and_nothing_is_kept():
+    bench = Workbench()
+    bench.prepare_check()
+    assert bench.cases.rows() == []
 
 
 def stored_check(app):
