@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from msgspec.structs import replace
 from playwright.sync_api import expect
 from pypdf import PdfReader
@@ -17,24 +16,15 @@ from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
 from engine.corpus.samples import FIRST_CASE
 from engine.report.build import html_report
+from tests.browser.drawn import serious, settled
 
 SLOW = 300_000
 PAGES = 10  # of A4 that a report may take
 
 
-def settled(page):
-    expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
-    expect(page.locator("[data-stale=true]")).to_have_count(0)
-
-
 def stands(page):
     """The first part of the verdict: the facts by their states."""
     return page.locator(".st-key-case_head").get_by_role("link", name=re.compile(r"\d facts?:"))
-
-
-def serious(page):
-    found = Axe().run(page, context={"exclude": [["[data-testid=stSidebarNav]"]]}).response["violations"]
-    return [(v["id"], n["html"][:120]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"][:3]]
 
 
 def test_audit_an_answer_by_the_second_door(app, page, look):

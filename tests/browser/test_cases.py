@@ -16,7 +16,7 @@ from engine.cases.store import CaseStore
 from engine.core.values import Answer
 from engine.corpus.samples import FIRST_QUESTION
 from engine.report.build import html_report
-from tests.browser.test_every_page import settle
+from tests.browser.drawn import still
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_report_records import with_edit
@@ -149,7 +149,7 @@ def test_axe_finds_nothing_on_the_pages(app, page, look):
     for name in ("Cases", "Compare"):
         page.goto(f"{app.url}/{name.lower()}")
         expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
-        settle(page)
+        still(page)
         look(page, f"{name.lower()}_{page.viewport_size['width']}")
         found = Axe().run(page, "[data-testid=stMainBlockContainer]").response["violations"]
         assert [(v["id"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found] == []

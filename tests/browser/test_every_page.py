@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from engine.cases.bundled import EXAMPLE, take_in
 from engine.cases.store import CaseStore
+from tests.browser.drawn import serious, still
 
 PAGES = (
     "",
@@ -26,8 +26,6 @@ PAGES = (
     "settings",
 )
 LOOKS = [pytest.param({}, id="light"), pytest.param({"color_scheme": "dark"}, id="dark", marks=pytest.mark.long)]
-# Streamlit draws its navigation as a list within a list, and its tables on a canvas; neither is ours to mend.
-OURS = {"exclude": [["[data-testid=stSidebarNav]"], ["[data-testid=stDataFrame]"]]}
 
 
 @pytest.fixture(scope="module")
@@ -41,27 +39,7 @@ def open_page(app, page, name):
     page.goto(f"{app.url}/{name}?case={EXAMPLE}")
     # Until the samples are read every page is the one that says so, with a title of its own.
     expect(page.get_by_role("heading", level=1).and_(page.locator(":not(:has-text('Groundwork'))"))).to_be_visible()
-    settle(page)
-
-
-def settle(page):
-    expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
-    expect(page.locator("[data-stale=true]")).to_have_count(0)
-    # Text that is still fading in has not the contrast that it will have. What scrolling drives never ends.
-    page.wait_for_function(
-        "document.getAnimations().every(a => a.timeline !== document.timeline || a.playState !== 'running')"
-    )
-
-
-def serious(page):
-    found = Axe().run(page, context=OURS).response["violations"]
-    return [
-        (violation["id"], node["html"][:120])
-        for violation in found
-        if violation["impact"] in ("serious", "critical")
-        for node in violation["nodes"][:3]
-    ]
+    still(page)
 
 
 def sideways(page):
@@ -83,7 +61,7 @@ def test_axe_finds_nothing_serious_on_any_page(app, example, page):
         for index in range(max(1, tabs.count())):
             if index:
                 tabs.nth(index).click()
-                settle(page)
+                still(page)
             found = serious(page) + sideways(page)
             if found:
                 problems[f"{name or 'ask'} {index}"] = found

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.drawn import settled
 from tests.planted import save_planted
 
 QUESTION = "What is known of Ardelle and of the court order?"
@@ -16,10 +17,6 @@ DRAFT = (
 )
 SLOW = 240_000
 LONG = 580_000
-
-
-def settled(page):
-    expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
 
 
 def paste(page, app, draft=DRAFT, question=QUESTION):

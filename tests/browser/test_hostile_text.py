@@ -10,8 +10,8 @@ import pytest
 from markdown_it import MarkdownIt
 from playwright.sync_api import expect
 
+from tests.browser.drawn import still
 from tests.browser.test_evaluate import finished_run
-from tests.browser.test_every_page import settle
 from tests.trust.attacks import ALL, HTML, LINE
 from tests.trust.hostile import CORPUS, SETTINGS, hostile_case, ingest_attacks, long_case
 from tests.trust.replies import Replies
@@ -53,7 +53,7 @@ def settled(page):
     """Wait until the page is drawn: the samples are read, nothing runs, nothing is stale, no placeholder."""
     expect(page.get_by_role("heading", level=1).and_(page.locator(":not(:has-text('Groundwork'))"))).to_be_visible()
     expect(page.locator("[data-testid=stSkeleton]:visible")).to_have_count(0)
-    settle(page)
+    still(page)
 
 
 def unfold(page):
@@ -63,7 +63,7 @@ def unfold(page):
         if closed.count() == 0:
             return
         closed.first.click()
-        settle(page)
+        still(page)
     expect(closed).to_have_count(0)
 
 

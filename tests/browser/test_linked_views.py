@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from engine.cases.bundled import EXAMPLE, take_in
 from engine.cases.store import CaseStore
+from tests.browser.drawn import settled
 
 
 @pytest.fixture(scope="module")
@@ -17,11 +18,6 @@ def example(app):
     """The worked example in the app's library."""
     take_in(CaseStore(Path(app.home) / "cases.sqlite"))
     return EXAMPLE
-
-
-def settled(page):
-    expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
-    expect(page.locator("[data-stale=true]")).to_have_count(0)
 
 
 def go_to(page, name):

@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 from engine.cases.store import CaseStore
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION
 from tests.browser.conftest import serve
-from tests.browser.test_every_page import PAGES, settle
+from tests.browser.drawn import still
+from tests.browser.test_every_page import PAGES
 from tests.trust.provider import Provider
 from tests.trust.streamlit_client import Session
 
@@ -47,7 +48,7 @@ def open_login(page, address):
     """Go somewhere and find the login, alone."""
     page.goto(address)
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
-    settle(page)
+    still(page)
     assert page.get_by_role("main").inner_text().split("\n\n") == [*SAID, "Log in"]
     assert page.get_by_role("link").all_inner_texts() == ["Skip to main content"]
 
@@ -110,6 +111,6 @@ def test_axe_finds_nothing_on_the_login_light_or_dark(app, page, look):
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         expect(page.locator(".stApp")).to_have_css("color-scheme", scheme)
-        settle(page)
+        still(page)
         look(page, f"login_{scheme}")
         assert [(v["id"], v["nodes"][0]["html"][:120]) for v in Axe().run(page).response["violations"]] == []

@@ -15,6 +15,7 @@ from engine.cases.store import CaseStore
 from engine.core.files import now
 from engine.methods.raise_.threshold import PRIMER, primer
 from engine.methods.raise_.values import Problem
+from tests.browser.drawn import settled
 from tests.trust.replies import events
 
 QUESTION = primer().questions[0]
@@ -106,11 +107,6 @@ def open_page(app, page, case, model):
     field.fill(model)
     field.press("Enter")
     settled(page)
-
-
-def settled(page):
-    """Wait for the rerun that a widget started: a click in the middle of it would be lost."""
-    expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
 
 
 def choose(page, box, name, *, exact=False):
