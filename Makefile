@@ -8,8 +8,8 @@ export OMP_NUM_THREADS ?= 2
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM := false
 
-# Test processes; each file stays in one of them. On two cores a third computes while the others wait for a browser.
-WORKERS ?= 3
+# Test processes; each file stays in one of them. On two cores a third makes the browser tests slower.
+WORKERS ?= 2
 
 .PHONY: run test test-ray test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
   bench-library bench-trust bench-writers adapter docs screenshots clean
