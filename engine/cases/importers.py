@@ -300,6 +300,9 @@ def from_file(case: Case, name: str) -> Case:
     return msgspec.structs.replace(case, stamp=msgspec.structs.replace(case.stamp, settings=settings))
 
 
+_START = 1024  # bytes of a file that show whether it is text
+
+
 def _whole(data: bytes) -> Any:
     """The file as one JSON value; None for JSONL and for anything that is not JSON."""
     try:
@@ -309,6 +312,10 @@ def _whole(data: bytes) -> Any:
 
 
 def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
+    data = data.removeprefix(BOM_UTF8)
+    if not data.strip() or (b"\0" in data[:_START] and data.lstrip()[:1] not in b"{["):
+        what = "not text in UTF-8" if data.strip() else "empty"
+        return [RecordError(f"The file is {what}. Give answers as JSON, JSONL, CSV or TSV (docs/review.md).")]
     items = table_rows(_decoded(data)) if whole is None else rows_of(whole)
     if not items and whole is None:
         return read_jsonl(_lines(data))

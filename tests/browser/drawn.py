@@ -1,4 +1,4 @@
-"""When a page is drawn, and what axe finds on it."""
+"""Waiting until a page is drawn, and the findings of axe on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def settled(page):
 
 
 def still(page):
-    """Wait until nothing fades in either: such text has not the contrast that it will have."""
+    """Wait until nothing fades in either: text that does has not the contrast that it will have."""
     settled(page)
     expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
     page.wait_for_function(  # what scrolling drives never ends
@@ -25,6 +25,6 @@ def still(page):
 
 
 def serious(page):
-    """What axe finds on the page that is serious: (rule, element)."""
+    """The serious findings of axe on the page: (rule, element)."""
     found = Axe().run(page, context=OURS).response["violations"]
     return [(v["id"], n["html"][:120]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"][:3]]

@@ -365,3 +365,19 @@ def test_a_corpus_may_stand_in_for_passages():
 def test_a_broken_first_line_does_not_make_a_table_of_the_others():
     found = [row for _, row in read_cases(b"oops, cut\n" + lines(OWN))]
     assert [isinstance(row, GroundworkError) for row in found] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [(b"", "empty"), (b"\xef\xbb\xbf \n", "empty"), (b"PK\x03\x04\0\0 word/document.xml\n\0\n", "not text in UTF-8")],
+)
+def test_a_file_that_holds_no_text_is_refused_as_a_whole(data, what):
+    ((identity, error),) = read_cases(data)
+    assert identity == "1" and isinstance(error, RecordError)
+    assert str(error) == f"The file is {what}. Give answers as JSON, JSONL, CSV or TSV (docs/review.md)."
+
+
+def test_a_damaged_line_costs_no_other_line():
+    line = b'{"question": "Q", "passages": ["P."], "answer": "P."}\n'
+    first, second = read_cases(b'{"question": "\0"}\n' + line)
+    assert isinstance(first[1], RecordError) and not isinstance(second[1], GroundworkError)
