@@ -300,15 +300,15 @@ def from_file(case: Case, name: str) -> Case:
     return msgspec.structs.replace(case, stamp=msgspec.structs.replace(case.stamp, settings=settings))
 
 
-_START = 1024  # bytes of a file that show whether it is text
-
-
 def _whole(data: bytes) -> Any:
     """The file as one JSON value; None for JSONL and for anything that is not JSON."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
+
+
+_START = 1024  # bytes of a file that show whether it is text
 
 
 def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
