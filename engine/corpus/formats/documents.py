@@ -259,8 +259,8 @@ def _repeat_down(tree: Any) -> None:
 def _keep_numbers(tree: Any) -> None:
     """Write the numbers of a list that does not count from 1, or counts in letters, into paragraphs in its place.
 
-    trafilatura counts every list from 1, so that "point (c)" would lead to nothing. Only lists of plain lines that are in
-    no other: paragraphs within an item would run on in its line.
+    trafilatura counts every list from 1, so that "point (c)" would lead to nothing. Only lists of plain lines that are
+    in no other list: paragraphs within an item would run on in its line.
     """
     for listed in tree.xpath("//ol[not(ancestor::li)]"):
         items, lettered = listed.findall("li"), listed.get("type") in ("a", "A")

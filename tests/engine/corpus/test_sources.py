@@ -307,7 +307,7 @@ def test_a_bar_within_a_cell_parts_no_cells():
         ("<ol><li>One<li>Two</ol>", ["1. One", "2. Two"]),
         ("<ol start=3><li>Three<ul><li>by hand</ul><li>Four</ol>", ["1. Three", "2. Four"]),
         ("<ol type=A start=26><li>Last<li>Beyond</ol>", ["Z. Last", "27. Beyond"]),
-        ("<ul><li>These:<ol type=a><li>Deaths<li>Births</ol></ul>", ["- These:", "1. Deaths", "2. Births"]),
+        ("<ul><li>These:<ol type=a><li>Deaths<li>Births</ol></ul>", ["- These:", "  1. Deaths", "  2. Births"]),
     ],
 )
 def test_a_list_keeps_its_own_numbers_and_letters(items, told):
