@@ -10,15 +10,21 @@ export TOKENIZERS_PARALLELISM := false
 
 # Test processes; each file stays in one of them. On two cores a third makes the browser tests slower.
 WORKERS ?= 2
+TESTED := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: run test test-ray test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
+.PHONY: run test test-browser test-ray test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
   bench-library bench-trust bench-writers adapter docs screenshots clean
 
 run: $(VENV)/.run $(VENV)/.weights
 	@$(BIN)/python -m components.serve
 
+
+# All but the browser tests, and of these the main job of every page. CI runs both targets.
 test: $(VENV)/.dev $(VENV)/.weights
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadfile
+	$(TESTED) -m "not long and (journey or not browser)"
+
+test-browser: $(VENV)/.dev $(VENV)/.weights
+	$(TESTED) -m "browser and not journey and not long"
 
 # Ray has an environment of its own on top of this one, since nothing else needs it.
 test-ray: $(VENV)/.dev $(RAY)/.ready

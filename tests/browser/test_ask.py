@@ -14,6 +14,7 @@ def answer_of(page):
     return page.locator(".answer")
 
 
+@pytest.mark.journey
 def test_the_first_start_shows_the_sample_case_with_its_answer(app, page, look):
     page.goto(app.url)
     expect(answer_of(page)).to_contain_text("water")
@@ -41,6 +42,7 @@ def test_a_citation_opens_the_passage_that_holds_the_sentence(app, page):
     assert quoted in opened.locator(".text").inner_text()
 
 
+@pytest.mark.journey
 def test_asking_streams_a_cited_answer_into_a_new_case(app, page):
     page.goto(app.url)
     before = page.url

@@ -45,6 +45,7 @@ def open_tab(page, app, case, name):
     page.get_by_role("tab", name=name).click()
 
 
+@pytest.mark.journey
 def test_occlusion_draws_a_number_a_passage_under_the_banner(app, scored, page, look):
     open_tab(page, app, scored, "Occlusion")
     page.get_by_role("button", name="Leave each passage out").click()

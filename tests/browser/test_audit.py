@@ -27,6 +27,7 @@ def stands(page):
     return page.locator(".st-key-case_head").get_by_role("link", name=re.compile(r"\d facts?:"))
 
 
+@pytest.mark.journey
 def test_audit_an_answer_by_the_second_door(app, page, look):
     page.goto(app.url)
     settled(page)

@@ -42,6 +42,7 @@ def select_rows(page, *rows):
         page.mouse.click(box["x"] + 16, box["y"] + 35 + ROW_HEIGHT * row + 17)
 
 
+@pytest.mark.journey
 def test_a_review_from_note_to_signed_off_is_kept_over_a_reload(app, page, look):
     open_cases(app, page)
     page.get_by_label("Reviewer").fill("Ada Quill")
@@ -66,6 +67,7 @@ def test_a_review_from_note_to_signed_off_is_kept_over_a_reload(app, page, look)
     expect(page.get_by_text("This case is frozen.")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_the_report_and_the_case_file_come_down_and_hold(app, page, tmp_path):
     open_cases(app, page)
     page.get_by_role("tab", name="Report and export").click()

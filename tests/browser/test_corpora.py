@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import zipfile
 
+import pytest
 from playwright.sync_api import expect
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> The kiln is green."
 
 
+@pytest.mark.journey
 def test_upload_shows_counts_reasons_and_chunks(app, page, look):
     page.goto(f"{app.url}/corpora")
     page.get_by_text("Add documents").click()

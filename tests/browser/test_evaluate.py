@@ -35,6 +35,7 @@ def test_the_cost_comes_before_the_start(app, page, look):
     expect(page.get_by_text("bench-chemistry; model reader")).to_be_visible(timeout=LONG)
 
 
+@pytest.mark.journey
 def test_a_point_opens_its_case_by_link(app, page, look):
     finished_run(app.home, "fabricated")
     page.goto(f"{app.url}/evaluate?run=fabricated")

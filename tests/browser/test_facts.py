@@ -43,6 +43,7 @@ def saved(page, name):
     return waiting.value.path().read_text(encoding="utf-8")
 
 
+@pytest.mark.journey
 def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     paste(page, app)
     facts = page.locator("button.fact")

@@ -111,6 +111,7 @@ def card(page, name):
     return page.get_by_test_id("stTabs").get_by_role("region", name=f"Condition {name}", exact=True)
 
 
+@pytest.mark.journey
 def test_the_conditions_stand_side_by_side_with_what_changed(app, page, look, refined):
     open_page(page, app)
     expect(card(page, "E")).to_contain_text("Yields above 85%")

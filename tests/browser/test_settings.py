@@ -39,6 +39,7 @@ def app(prepared_home, place):
         yield served
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("page", LOOKS, indirect=True)
 def test_a_model_is_added_tested_and_taken_as_default(app, page, place, look, request):
     page.goto(f"{app.url}/settings")

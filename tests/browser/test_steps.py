@@ -137,6 +137,7 @@ def cards(page):
     return page.locator("section.gw-rstep")
 
 
+@pytest.mark.journey
 def test_steps_arrive_t_moves_without_a_call_and_hyde_stands_beside(app, page, served, case, look):
     served.allow(0)
     open_page(app, page, case, served.model)
