@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import streamlit as st
 
 from components.runs import Lane, Run
 from engine.core.errors import GroundworkError
+from engine.core.values import Case
 from engine.corpus.collection import Collection
 from engine.corpus.page_picture import PagePicture, draw_page
+from engine.corpus.store import Snapshot
 from engine.studies.evaluate import Evaluation, opened
 from engine.studies.library import folder_of
 from engine.workbench import Workbench
@@ -86,12 +89,16 @@ def page_picture(file: str, page: int, words: str) -> PagePicture:
     return draw_page(Path(file), page, words)
 
 
-def document_lengths(corpus: str | None) -> dict[str, int]:
-    """Lengths in characters of a corpus's documents; empty where the corpus is gone. The engine keeps the snapshot."""
-    if corpus is None:
-        return {}
-    try:
-        return {name: len(document.text) for name, document in Collection.open(corpus).snapshot().documents.items()}
-    except GroundworkError:
-        # A case outlives its corpus: the place of a passage is then measured within the case alone.
-        return {}
+def snapshot_of(corpus: str | None) -> Snapshot | None:
+    """The corpus as it is now; None where it is gone, since a case outlives it. The engine keeps the snapshot."""
+    with suppress(GroundworkError):
+        return Collection.open(corpus).snapshot() if corpus is not None else None
+    return None
+
+
+def document_lengths(case: Case) -> dict[str, int]:
+    """Lengths in characters of the documents that the case's passages come from; empty where the corpus is gone."""
+    snapshot = snapshot_of(case.corpus)
+    documents = snapshot.documents if snapshot is not None else {}
+    found = {passage.document: documents.get(passage.document) for passage in case.passages}
+    return {name: len(document.text) for name, document in found.items() if document is not None}

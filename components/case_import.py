@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, cast
 
 import streamlit as st
 
@@ -142,7 +141,7 @@ def _upload() -> list[str]:
 
 def import_notes(case_id: str) -> None:
     """With the case that an import opened: how many others it brought, and which records it could not take."""
-    made, said = cast(Any, state.value_of(_SAID)) or ((), ())
+    made, said = state.value_of(_SAID) or ((), ())
     if case_id not in made[:1]:
         return
     if len(made) > 1:

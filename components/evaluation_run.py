@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.cache import evaluators
 from components.html import plain
-from components.polling import redraw
+from components.polling import redraw, say_problem
 from components.runs import Run
 from engine.core.text import about, counted
 from engine.studies.evaluate import Evaluation, evaluate
@@ -132,10 +132,8 @@ def run_controls(listed: Listed) -> None:
     if own is not None and not own.run.ended:
         watch_evaluation(listed.name)
         return
-    if own is not None and own.run.was_cancelled:
-        st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done and saved.")
-    elif own is not None and own.run.problem:
-        st.error(plain(own.run.problem))
+    if own is not None:
+        say_problem(own.run, f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done and saved.")
     if not listed.finished and not listed.shipped:
         text = (folder_of(listed.name) / "config.toml").read_text(encoding="utf-8")
         if st.button(

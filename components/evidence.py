@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from components.html import gap_runs, markdown_runs, table_classes, visible
 from components.settings_panel import chosen_settings
 from components.style import component, listen
@@ -70,10 +68,13 @@ def cited_first(case: Case) -> list[int]:
     return sorted(range(1, len(case.passages) + 1), key=lambda number: number not in cited)
 
 
-def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[str, Any]]:
-    """The answer cut at its citation markers."""
-    pieces: list[dict[str, Any]] = []
-    for piece, citation in cut(answer.text, ((c.start, c.end, c) for c in answer.citations)):
+def answer_pieces(
+    answer: Answer, passages: tuple[Passage, ...], start: int = 0, end: int | None = None
+) -> list[dict[str, Any]]:
+    """Characters [start, end) of the answer cut at their citation markers."""
+    text, pieces = answer.text[start:end], []
+    inside = (c for c in answer.citations if start <= c.start and c.end <= start + len(text))
+    for piece, citation in cut(text, ((c.start - start, c.end - start, c) for c in inside)):
         if citation is None:
             pieces += markdown_runs(piece)
             continue
@@ -83,13 +84,6 @@ def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[st
     return pieces
 
 
-def span_pieces(answer: Answer, start: int, end: int, passages: tuple[Passage, ...]) -> list[dict[str, Any]]:
-    """Characters [start, end) of the answer cut at their citation markers."""
-    inside = (c for c in answer.citations if start <= c.start and c.end <= end)
-    moved = tuple(replace(c, start=c.start - start, end=c.end - start) for c in inside)
-    return answer_pieces(Answer(text=answer.text[start:end], citations=moved), passages)
-
-
 def laid_out(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[str, Any]]:
     """The answer cut at its citation markers; a row of a table is one piece that holds its own."""
     pieces: list[dict[str, Any]] = []
@@ -97,7 +91,7 @@ def laid_out(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[str, An
     looks = table_classes([answer.text[start:end] for start, end in answer.sentences])
     for (start, end), look in zip(answer.sentences, looks, strict=True):
         pieces += gap_runs(answer.text[position:start], before, look)
-        own = span_pieces(answer, start, end, passages)
+        own = answer_pieces(answer, passages, start, end)
         pieces += [{"row": own, "style": look}] if look else own
         before, position = look, end
     return [*pieces, *gap_runs(answer.text[position:], before, "")]

@@ -49,20 +49,20 @@ def wait_for(name: str, saying: str) -> None:
         say_problem(run)
 
 
-def say_problem(run: Run[Any]) -> None:
-    """Of a run that ended without a result: that it was stopped, or what went wrong."""
+def say_problem(run: Run[Any], stopped: str = "") -> None:
+    """Of a run that ended without a result: that it was stopped, and what is left, or what went wrong."""
     if run.problem:
-        (st.info if run.was_cancelled else st.error)(plain(run.problem))
+        (st.info if run.was_cancelled else st.error)(plain((run.was_cancelled and stopped) or run.problem))
 
 
 @st.fragment(run_every=0.8)
-def poll(name: str, saying: str) -> None:
-    """Poll a piece of work that shows nothing before it is done."""
+def poll(name: str, saying: str, before: str = "") -> None:
+    """Poll a piece of work that shows nothing before it is done; `before` is said until it begins."""
     run = state.run_of(name)
     if run is None or not run.running:
         redraw()
         return
-    st.progress(run.share, text=plain(": ".join(filter(None, (saying, run.place(""))))))
+    st.progress(run.share, text=plain(": ".join(filter(None, (saying, run.place(before))))))
     cancel_button(run, key=f"cancel_{name}")
 
 

@@ -6,7 +6,7 @@ from math import exp
 from typing import Any
 
 from components import state
-from components.evidence import answer_pieces, answer_title, span_pieces
+from components.evidence import answer_pieces, answer_title
 from components.html import gap_runs, rows_apart, table_classes, text_after, text_before, visible
 from components.style import component, listen
 from engine.analyses.case_verdict import (
@@ -122,7 +122,7 @@ def _pieces(case: Case, sentence: SentenceVerdict) -> list[dict[str, Any]]:
     if sentence.rewritten is not None:
         new = annotate(Answer(text=sentence.rewritten.value), len(case.passages), style_of(case.answer.text))
         changed = (
-            ("del", span_pieces(case.answer, sentence.start, sentence.end, case.passages)),
+            ("del", answer_pieces(case.answer, case.passages, sentence.start, sentence.end)),
             ("ins", answer_pieces(new, case.passages)),
         )
         return [{**piece, "change": change} for change, pieces in changed for piece in pieces]
@@ -130,12 +130,12 @@ def _pieces(case: Case, sentence: SentenceVerdict) -> list[dict[str, Any]]:
     for edit in sentence.accepted:
         if edit.start < position or edit.end > sentence.end or case.answer.text[edit.start : edit.end] != edit.old:
             continue
-        pieces += span_pieces(case.answer, position, edit.start, case.passages)
+        pieces += answer_pieces(case.answer, case.passages, position, edit.start)
         pieces += [{"text": visible(edit.old), "change": "del"}, {"text": visible(edit.new), "change": "ins"}]
         position = edit.end
     return [
         piece
-        for piece in (*pieces, *span_pieces(case.answer, position, sentence.end, case.passages))
+        for piece in (*pieces, *answer_pieces(case.answer, case.passages, position, sentence.end))
         if piece.get("text") != ""
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from components.cache import page_picture
+from components.cache import page_picture, snapshot_of
 from components.html import escape, note, plain, show, tag, text_after, text_before
 from engine.analyses.case_verdict import CaseVerdict, closest_sentence, source_sentence
 from engine.core.errors import FileError, GroundworkError
@@ -45,12 +45,8 @@ def _passage(case: Case, one: Evidence) -> Passage:
 
 
 def _in_corpus(case: Case, one: Evidence) -> tuple[Passage, ...]:
-    if case.corpus is None:
-        return ()
-    try:
-        return tuple(Collection.open(case.corpus).snapshot().named([one.passage]).values())
-    except GroundworkError:
-        return ()
+    snapshot = snapshot_of(case.corpus)
+    return tuple(snapshot.named([one.passage]).values()) if snapshot is not None else ()
 
 
 @st.dialog("Source in its document", width="large")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -12,10 +12,8 @@ from components.runs import Run
 _CASE = "groundwork_case"
 _RUNS = "groundwork_runs"
 _SETTINGS = "groundwork_settings"
-_ROWS = "groundwork_rows"
 _SELECTED = "groundwork_selected"
 _ONCE = "groundwork_once"
-_BEGUN = "groundwork_begun_evaluation"
 ASKING = "groundwork_asking"  # another question is to be asked: its form is unfolded
 SELECTABLE = ("sentence", "fact", "passage")
 
@@ -82,8 +80,9 @@ def selected_passage(most: int) -> int | None:
 
 
 def _selected_number(name: str, most: int) -> int | None:
-    said = st.session_state.get(_SELECTED, {}).get(name, "")
-    return int(said) if said.isascii() and said.isdigit() and 1 <= int(said[:9]) <= most else None
+    said = st.session_state.get(_SELECTED, {}).get(name, "")  # a link says what it likes
+    number = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
+    return number if 1 <= number <= most else None
 
 
 def selected_fact() -> str:
@@ -131,17 +130,6 @@ def forget_run(name: str) -> None:
     st.session_state.get(_RUNS, {}).pop(name, None)
 
 
-def row_of(name: str) -> Mapping[str, int]:
-    """The row of that token map that was asked for last, as `token_map` names it; empty where none was."""
-    rows: dict[str, Mapping[str, int]] = st.session_state.get(_ROWS, {})
-    return rows.get(name, {})
-
-
-def keep_row(name: str, row: Mapping[str, int]) -> None:
-    """Remember which row of a token map was asked for."""
-    st.session_state.setdefault(_ROWS, {})[name] = row
-
-
 def first_time(name: str) -> bool:
     """Whether this session asks for the name for the first time; from then on it does not."""
     seen: set[str] = st.session_state.setdefault(_ONCE, set())
@@ -151,12 +139,12 @@ def first_time(name: str) -> bool:
 
 
 def set_value(key: str, value: object) -> None:
-    """Set a widget's value before the widget is drawn (a callback's job)."""
+    """Set a value of the session; of a widget before it is drawn (a callback's job)."""
     st.session_state[key] = value
 
 
-def value_of(key: str) -> object:
-    """A widget's value, also where the widget is on another page; None where there is none."""
+def value_of(key: str) -> Any:
+    """A value of the session, of a widget also where that is on another page; None where there is none."""
     return st.session_state.get(key)
 
 
@@ -178,14 +166,3 @@ def begin_with(key: str, value: Any) -> Any:
 def take_value(key: str) -> Any:
     """Drop a value and return it, None where there is none; a widget of that key begins from its default again."""
     return st.session_state.pop(key, None)
-
-
-def evaluation_begun(name: str) -> None:
-    """Remember the evaluation that was just begun, so that the page shows it as soon as it is written."""
-    st.session_state[_BEGUN] = name
-
-
-def show_begun_evaluation(written: Container[str]) -> None:
-    """Choose in the picker `run` the evaluation that was just begun, once it is among those written."""
-    if st.session_state.get(_BEGUN) in written:
-        st.session_state["run"] = st.session_state.pop(_BEGUN)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import streamlit as st
 
 from components import state
@@ -18,7 +17,6 @@ from engine.analyses.steps import KIND, StepsOptions, new_case
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, now
-from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.methods.raise_.threshold import PRIMER, primer
@@ -32,18 +30,11 @@ def run_name(case: Case) -> str:
     return f"steps:{case.id}"
 
 
-def settings_for(threshold: float | None) -> Settings:
-    """The session's settings with the page's T."""
-    own = chosen_settings()
-    if threshold is None:
-        return own
-    return msgspec.structs.replace(own, reasoning=msgspec.structs.replace(own.reasoning, threshold=threshold))
-
-
 def begin(case: Case, method: str, model: str, threshold: float | None = None) -> None:
     """Run a method on the case in the background; the case is saved after every call."""
     options = StepsOptions(method=method, model=model)
-    start_analysis(case, STEPS, options, run_name(case), label=method, settings=settings_for(threshold))
+    settings = chosen_settings().with_values({} if threshold is None else {"reasoning.threshold": threshold})
+    start_analysis(case, STEPS, options, run_name(case), label=method, settings=settings)
 
 
 @st.fragment(run_every=0.3)
@@ -62,17 +53,6 @@ def watch_run(case: Case) -> None:
         for step in found[-1].steps:
             step_card(step)
         final_card(found[-1], run.case)
-
-
-def say_how_it_ended(case: Case) -> None:
-    """The message of a run that ended without a result."""
-    run = state.run_of(run_name(case))
-    if run is None or not run.ended or not run.problem:
-        return
-    if run.was_cancelled:
-        st.info("Stopped. Finished steps are below.")
-    else:
-        st.error(plain(run.problem))
 
 
 def model_choice() -> str:

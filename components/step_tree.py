@@ -8,7 +8,6 @@ from components import state
 from components.answer import with_pills
 from components.blocks import draw, markup
 from components.html import escape, note, show, tag, visible
-from components.style import stylesheet
 from engine.analyses.steps import call_blocks, unchecked
 from engine.cases.blocks import table
 from engine.core.statistics import binned
@@ -25,11 +24,6 @@ SEARCHED = {
     "sub-question": "Searched: the sub-question itself",
     "problem": "Searched: the problem itself",
 }
-
-
-def step_style() -> None:
-    """The style sheet of what follows; once a page."""
-    show(tag("style", stylesheet("step_tree.css")))
 
 
 def step_card(

@@ -16,16 +16,8 @@ STRENGTH = 62  # per cent of colour at a share of 1: text on it keeps a contrast
 
 def diverging(share: float) -> str:
     """CSS colour of a share in [-1, 1]: blue below zero, orange above, clear at zero; text on it stays readable."""
-    return _tint(POSITIVE if share >= 0 else NEGATIVE, abs(share))
-
-
-def sequential(share: float) -> str:
-    """CSS colour of a share in [0, 1]: clear at zero, teal at one; text on it stays readable."""
-    return _tint(SEQUENTIAL, max(0.0, share))
-
-
-def _tint(colour: str, share: float) -> str:
-    return f"color-mix(in srgb, {colour} {min(1.0, share) * STRENGTH:.1f}%, transparent)"
+    colour = POSITIVE if share >= 0 else NEGATIVE
+    return f"color-mix(in srgb, {colour} {min(1.0, abs(share)) * STRENGTH:.1f}%, transparent)"
 
 
 def stylesheet(name: str) -> str:
@@ -51,5 +43,6 @@ def listen() -> None:
 
 
 def apply_style() -> None:
-    """Add the project's style sheet to the page."""
-    st.html(f"<style>{stylesheet('page.css')}</style>")
+    """Add the project's style sheets to the page."""
+    sheets = map(stylesheet, ("page.css", "step_tree.css", "variants.css"))
+    st.html(f"<style>{''.join(sheets)}</style>")

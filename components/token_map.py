@@ -65,8 +65,7 @@ def _ask(key: str, ask: Callable[[dict[str, int]], None] | None) -> None:
 
 def _clicked(key: str, event: str) -> dict[str, int]:
     """The names and numbers that the component told with that event."""
-    told: Any = state.value_of(key)
-    return {name: int(number) for name, number in told[event].items()}
+    return {name: int(number) for name, number in state.value_of(key)[event].items()}
 
 
 def token_map(

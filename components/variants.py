@@ -8,7 +8,6 @@ from components.answer import with_pills
 from components.diff import changes
 from components.html import chips, escape, show, tag
 from components.steps import duration
-from components.style import stylesheet
 from engine.analyses.refinement import trigger_reasons
 from engine.cases.words import word_diff
 from engine.core.text import counted
@@ -26,11 +25,6 @@ OUTCOMES = {
     "timed out": "timed out",
     "failed": "failed",
 }
-
-
-def variant_style() -> None:
-    """The style sheet of what follows; once a page."""
-    show(tag("style", stylesheet("variants.css")))
 
 
 def variant_cards(value: Refinement, names: Sequence[str], *, diff: bool) -> None:

@@ -203,6 +203,8 @@ def _revised(case: Case, one: Baseline) -> Iterator[Block]:
 
 
 def _measured(case: Case, found: QueryEntropies, review: Review) -> list[Block]:
+    if not found.found:
+        return [Notice("The answer has no facts, and the model asked no question about it. Nothing was measured.")]
     columns = ("Texts", "n", "Tokens", "Entropy", "Surprisal per text, nats", "Surprisal per token, nats")
     rows = (
         (

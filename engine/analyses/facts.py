@@ -45,7 +45,7 @@ from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.tools import Task, Tools as Judges
 from engine.methods.are.values import (
     IN_WORDS,
-    OF_OUTCOME,
+    OUTCOMES,
     AreRecord,
     Evidence,
     Exchange,
@@ -118,7 +118,8 @@ def made(record: AreRecord) -> Facts:
     """Who did what in a check, with how many facts have which verdict before any review."""
     sources = {"both": "the case's passages and its corpus", "case": "the case's passages", "corpus": "the corpus"}
     counts = Counter(fact.stand for fact in record.facts)
-    came = (f"{counts[stand]} {stand}" for stand in dict.fromkeys(OF_OUTCOME.values()) if counts[stand])
+    stands = dict.fromkeys(stand for stand, _ in OUTCOMES.values())
+    came = (f"{counts[stand]} {stand}" for stand in stands if counts[stand])
     pairs = (
         ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
         ("Before any review", ", ".join(came) or "nothing to check"),

@@ -8,12 +8,13 @@ anew, so the rounding of a sum is the root of its parts' squared differences, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.cases.places import leaves
 from engine.core.progress import Watch
 from engine.core.values import Answer, Json, Prompt
 from engine.methods.input_x_gradient import Relevance
@@ -134,20 +135,12 @@ def _sum_floor(parts: NDArray[np.float64]) -> float:
 def rounding(values: Json, again: Json, least: float) -> dict[str, float]:
     """The floors of the fractions under each name, at any depth, from their differences; at least `least`."""
     found: dict[str, float] = {}
-    for name, difference in _differences(values, again, ""):
-        found[name] = max(found.get(name, least), WIDE * difference)
+    others = dict(leaves(again))
+    for path, value in leaves(values):
+        if isinstance(value, float) and isinstance(other := others.get(path), float):
+            name = path.rpartition(".")[2].partition("[")[0]
+            found[name] = max(found.get(name, least), WIDE * abs(value - other))
     return found
-
-
-def _differences(value: Any, again: Any, name: str) -> Iterator[tuple[str, float]]:
-    if isinstance(value, dict) and isinstance(again, dict):
-        for key in value.keys() & again.keys():
-            yield from _differences(value[key], again[key], key)
-    elif isinstance(value, list) and isinstance(again, list):
-        for one, other in zip(value, again, strict=False):
-            yield from _differences(one, other, name)
-    elif isinstance(value, float) and isinstance(again, float):
-        yield name, abs(value - again)
 
 
 class Listening:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.analyses.kind import Kind, RunContext
+from msgspec.structs import replace
+
+from engine.analyses.kind import Kind, RunContext, analysis_by
 from engine.analyses.refinement import KIND as REFINED
 from engine.analyses.steps import KIND as WORKED_OUT
 from engine.cases.blocks import Block, table
 from engine.cases.review import Review
 from engine.core.errors import CaseError
-from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
+from engine.core.values import Analysis, Case, Value
 from engine.methods.judge import PairJudgement, judge_pair
 from engine.methods.raise_.relevance import KIND as RELEVANCE, Ratings, rate, ratings_analysis
 
@@ -39,10 +41,8 @@ def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[A
     judge = context.tools.writer(options.judge)
     texts = [passage.text for passage in case.passages]
     found = JudgedPair(x=options.x, y=options.y, judgement=judge_pair(judge, case.question, texts, x, y, context.watch))
-    inputs = inputs_hash(case.question, case.passages, case.answer.text)
-    stamp = Stamp(model=judge.name, settings={"judge": judge.name}, inputs=inputs)
-    identity = f"{JUDGEMENT}:{judge.name}:{options.x}:{options.y}"
-    yield Analysis(id=identity, kind=JUDGEMENT, stamp=stamp, result=found)
+    pair = f"{judge.name}:{options.x}:{options.y}"
+    yield replace(analysis_by(case, JUDGEMENT, judge.name, found, {"judge": judge.name}), id=f"{JUDGEMENT}:{pair}")
 
 
 def _written(case: Case, options: JudgeOptions) -> tuple[str, str]:

@@ -38,6 +38,7 @@ from engine.methods.raise_.values import (
 )
 from engine.models.defaults import AUTO
 from engine.models.protocols import Writer
+from engine.models.self_test import identity
 from engine.retrieve.search import check_query, search
 
 
@@ -83,8 +84,10 @@ def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Ana
     """A run after every call and search; calls that the case already holds for this model are taken over."""
     model, settings = context.tools.generator(options.model), context.settings
     chosen, known = method_of(options.method), {}
-    for earlier in KIND.of(case):
-        known.update(known_calls(earlier, model, settings.decoding))
+    for earlier in case.analyses:
+        stamp = earlier.stamp
+        if earlier.kind == STEPS and (stamp.model, stamp.revision, stamp.dtype) == identity(model):
+            known.update(known_calls(KIND.read(earlier), model, settings.decoding))
     means = means_for(context.tools.collection(case.corpus or PRIMER), model, settings, chosen, known)
     problem = Problem(question=case.question, options=case.options)
     for solution in solutions(problem, chosen, means, context.watch):

@@ -37,7 +37,7 @@ from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import last
 from engine.core.settings import Gradient, Settings
 from engine.core.text import counted as number_of
-from engine.core.values import Analysis, Answer, Attribution, Case, Details, Json, Prompt, Stamp, Value
+from engine.core.values import Analysis, Answer, Attribution, Case, Details, Prompt, Stamp, Value
 from engine.methods import registry
 from engine.methods.aggregate import passage_places
 from engine.methods.faithfulness import agreement, first_source
@@ -163,17 +163,17 @@ def _run(case: Case, asked: MapRows, context: RunContext) -> Iterator[Analysis]:
 
 
 def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
-    """The map that the case holds, where it was computed with the same settings on the same inputs."""
+    """The map that the case holds, where the same model computed it with the same settings on the same inputs."""
     stored = case.analysis(identity)
     if stored is None or not stored.result:
         return None
-    same = (stored.stamp.inputs, _settings(stored.stamp)) == (stamp.inputs, _settings(stamp))
-    return TokenMap.from_dict(stored.result) if same else None
+    return TokenMap.from_dict(stored.result) if _decisive(stored.stamp) == _decisive(stamp) else None
 
 
-def _settings(stamp: Stamp) -> Json:
-    """The stamped settings; what an older stamp does not name has its default."""
-    return {**stamp.settings, "gradient": Gradient.from_dict(stamp.settings.get("gradient", {}))}
+def _decisive(stamp: Stamp) -> tuple[object, ...]:
+    """Inputs, weights and settings of a map, which decide its rows; an older stamp lacks settings that are defaults."""
+    gradient = Gradient.from_dict(stamp.settings.get("gradient", {}))
+    return stamp.inputs, stamp.revision, stamp.dtype, stamp.template, {**stamp.settings, "gradient": gradient}
 
 
 def _missing(asked: MapRows, answer: Answer, known: TokenMap | None) -> tuple[tuple[Span, ...], tuple[int, ...]]:

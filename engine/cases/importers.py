@@ -10,7 +10,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -31,6 +31,7 @@ from engine.core.values import (
     Stamp,
     Value,
     identified,
+    identity,
     inputs_hash,
     read_jsonl,
 )
@@ -105,7 +106,7 @@ def alce_case(item: Json, model: str = "") -> Case:
     found = {str(n): "holds a reference answer" for n, label in enumerate(relevant, start=1) if label}
     return _labelled(
         Labels(source="ALCE", passages=found, facts=references),
-        id=str(item.get("sample_id", item.get("id", ""))),
+        id=str(item.get("id", "")),
         question=item.get("question", ""),
         passages=passages,
         answer=str(item.get("output", "")).strip().partition("\n")[0],
@@ -155,7 +156,7 @@ def garage_case(item: Json) -> Case:
     facts = {name: item[name] for name in GARAGE_FACTS if item.get(name) not in (None, "")}
     return _labelled(
         Labels(source="GaRAGe", passages=labels, facts=facts),
-        id=str(item.get("sample_id", item.get("id", ""))),
+        id=str(item.get("id", "")),
         question=item.get("question", ""),
         passages=passages,
         answer=str(item.get("answer_generate") or item.get("answer") or ""),
@@ -249,7 +250,8 @@ def _span(label: Json, answer: str) -> SpanLabel:
 Layout = Literal["case", "records", "alce", "garage", "ragtruth"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 Imported = tuple[Case, tuple[Mark, ...]]
-Row = tuple[str, Imported | GroundworkError]
+T = TypeVar("T")
+Row = tuple[str, T | GroundworkError]
 
 
 def detect(record: Json) -> Layout:
@@ -263,7 +265,7 @@ def detect(record: Json) -> Layout:
 
 def read_cases(
     data: bytes, layout: Layout | None = None, sources: bytes | None = None, file: str = ""
-) -> Iterator[Row]:
+) -> Iterator[Row[Imported]]:
     """(record's id, case with its history or error) of every record of a file, whose name answers are stored with.
 
     `sources` is RAGTruth's source_info.jsonl. Without `layout` each record is looked at.
@@ -272,26 +274,28 @@ def read_cases(
     args = whole.get("args") if isinstance(whole, dict) else None  # of an ALCE result file
     model = str(args.get("model", "")) if isinstance(args, dict) else ""
     known = _sources(sources)
-    for number, record in enumerate(_records(data, whole), start=1):
+
+    def imported(record: Json) -> Imported:
+        found = layout or detect(record)
+        case, history = _READ[found][1](record, known, model)
+        return from_file(case, file) if file and found != "case" else case, history
+
+    return _each(_records(data, whole), imported)
+
+
+def read_records(data: bytes) -> Iterator[Row[AuditRecord]]:
+    """(id, record or error) of every object of a file that holds answers of any system."""
+    return _each(_records(data, _whole(data.removeprefix(BOM_UTF8))), audit_record)
+
+
+def _each(records: Iterable[Row[Json]], read: Callable[[Json], T]) -> Iterator[Row[T]]:
+    for name, record in records:
         try:
             if isinstance(record, GroundworkError):
                 raise record
-            identity = str(record.get("sample_id", record["id"]))
-            found = layout or detect(record)
-            case, history = _READ[found][1](record, known, model)
-            yield identity, (from_file(case, file) if file and found != "case" else case, history)
+            yield name, read(record)
         except GroundworkError as error:
-            yield str(number), error
-
-
-def read_records(data: bytes) -> Iterator[tuple[str, AuditRecord | GroundworkError]]:
-    """(id, record or error) of every object of a file that holds answers of any system."""
-    for number, record in enumerate(_records(data, _whole(data.removeprefix(BOM_UTF8))), start=1):
-        identity = str(number) if isinstance(record, GroundworkError) else str(record["id"])
-        try:
-            yield identity, record if isinstance(record, GroundworkError) else audit_record(record)
-        except GroundworkError as error:
-            yield identity, error
+            yield name, error
 
 
 def from_file(case: Case, name: str) -> Case:
@@ -311,22 +315,22 @@ def _whole(data: bytes) -> Any:
 _START = 1024  # bytes of a file that show whether it is text
 
 
-def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
+def _records(data: bytes, whole: Any) -> Iterable[Row[Json]]:
     data = data.removeprefix(BOM_UTF8)
     if not data.strip() or (b"\0" in data[:_START] and data.lstrip()[:1] not in b"{["):
         what = "not text in UTF-8" if data.strip() else "empty"
-        return [RecordError(f"The file is {what}. Give answers as JSON, JSONL, CSV or TSV (docs/review.md).")]
+        return [("1", RecordError(f"The file is {what}. Give answers as JSON, JSONL, CSV or TSV (docs/review.md)."))]
     items = table_rows(_decoded(data)) if whole is None else rows_of(whole)
     if not items and whole is None:
         return read_jsonl(_lines(data))
     return [_identified(number, item) for number, item in enumerate(items, start=1)]
 
 
-def _identified(number: int, item: Any) -> Json | RecordError:
+def _identified(number: int, item: Any) -> Row[Json]:
     if isinstance(item, dict):
-        return identified(number, item)
+        return identity(item, number), identified(number, item)
     wrong = "This is not a JSON object. Write one object per record."
-    return item if isinstance(item, RecordError) else RecordError(wrong)
+    return str(number), item if isinstance(item, RecordError) else RecordError(wrong)
 
 
 def _decoded(data: bytes) -> str:
@@ -346,7 +350,7 @@ def _sources(data: bytes | None) -> dict[str, Json]:
     if data is None:
         return {}
     rows = read_jsonl(_lines(data))
-    return {str(row["source_id"]): row for row in rows if isinstance(row, dict) and "source_id" in row}
+    return {str(row["source_id"]): row for _, row in rows if isinstance(row, dict) and "source_id" in row}
 
 
 Read = Callable[[Json, dict[str, Json], str], Imported]

@@ -16,7 +16,7 @@ from engine.cases.places import places
 from engine.cases.review import SENTENCE, STATUSES, MarkDraft, check_chain, review_of, signing_key
 from engine.commands.library import case_argument
 from engine.commands.shared import emit, progress, set_option, workbench
-from engine.core.errors import InputError
+from engine.core.errors import FileError, InputError, raised_as
 from engine.core.values import Case
 from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases, side
@@ -114,7 +114,10 @@ def replay(case: str) -> None:
     Example: python -m engine replay 3f9c0a417b2e
     """
     path = Path(case)
-    found = read_case_file(path.read_bytes()).case if path.is_file() else workbench().cases.load(case)
+    if path.is_file():
+        with raised_as(FileError, f"{path.name} cannot be read", "Check its permissions.", OSError):
+            data = path.read_bytes()
+    found = read_case_file(data).case if path.is_file() else workbench().cases.load(case)
     result = run_replay(found, progress())
     for number in result.numbers:
         emit(number.to_dict())

@@ -135,7 +135,7 @@ def hit_row(hit: Hit, score: float) -> Record:
 
 def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
     """The records that can be read; the others are reported where they stand."""
-    for data in read_jsonl(lines):
+    for _, data in read_jsonl(lines):
         if isinstance(data, dict):
             try:
                 yield AuditRecord.from_dict(data)
@@ -147,9 +147,7 @@ def run_records(
     lines: Iterable[str], kind: type[V], work: Callable[[V], Iterable[Record]], close: Callable[[], None] | None = None
 ) -> None:
     """Apply `work` to every record of a JSONL file's lines, as `each` does; `close` writes the summary at the end."""
-    numbered = enumerate(read_jsonl(lines), start=1)
-    named = ((str(number) if isinstance(data, GroundworkError) else str(data["id"]), data) for number, data in numbered)
-    each(named, lambda identity, data: work(kind.from_dict(data)), close)
+    each(read_jsonl(lines), lambda identity, data: work(kind.from_dict(data)), close)
 
 
 def each(

@@ -27,16 +27,6 @@ class Interval:
     n: int
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Mean, sample standard deviation (0 for one value), smallest and largest of a list."""
-
-    mean: float
-    deviation: float
-    low: float
-    high: float
-
-
 def binned(values: Sequence[float], bins: int) -> list[int]:
     """How many of the values are in each of `bins` equal parts of [0, 1]; those beyond count in the first or last.
 
@@ -45,13 +35,6 @@ def binned(values: Sequence[float], bins: int) -> list[int]:
     """
     counts: list[int] = np.histogram(np.clip(values, 0, 1), bins, (0, 1))[0].tolist()
     return counts
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Describe a list that is not empty."""
-    array = np.asarray(values, dtype=np.float64)
-    deviation = float(array.std(ddof=1)) if array.size > 1 else 0.0
-    return Spread(float(array.mean()), deviation, float(array.min()), float(array.max()))
 
 
 def mean_or_none(values: Sequence[float]) -> float | None:

@@ -316,6 +316,11 @@ class Attribution(Value, frozen=True):
     notes: tuple[str, ...] = ()
     details: Details = Details()
 
+    def __post_init__(self) -> None:
+        """A case file may say anything: every row has a score for each source."""
+        if any(len(row) != len(self.sources) for row in (*self.scores, *self.per_token)):
+            raise ValueError("A row of scores does not have one for each source.")
+
 
 class Step(Value, frozen=True):
     """One step of a run as it happened: name, seconds, and counts worth showing."""
@@ -458,10 +463,11 @@ def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
     )
 
 
-def read_jsonl(lines: Iterable[str]) -> Iterator[Json | RecordError]:
-    """The objects of a JSONL text in order, each with an `id` (see `identity`); a bad line as the error that it is."""
+def read_jsonl(lines: Iterable[str]) -> Iterator[tuple[str, Json | RecordError]]:
+    """(`identity`, object with it as its `id`) of a JSONL text's lines; a bad line has its number and its error."""
     for number, data in numbered_jsonl(lines):
-        yield data if isinstance(data, RecordError) else identified(number, data)
+        found = data if isinstance(data, RecordError) else identified(number, data)
+        yield str(number) if isinstance(found, RecordError) else found["id"], found
 
 
 def identified(number: int, data: Json) -> Json:
@@ -470,12 +476,12 @@ def identified(number: int, data: Json) -> Json:
 
 
 def identity(record: Mapping[str, Any], number: int) -> str:
-    """A record's `id`, else its `_id`, else the number of its place; null is none.
+    """A record's `id`, else its `_id` or `sample_id`, else the number of its place; null is none.
 
     >>> identity({"id": None, "_id": 7}, 1), identity({"id": None}, 1)
     ('7', '1')
     """
-    return str(next((record[name] for name in ("id", "_id") if record.get(name) is not None), number))
+    return str(next((record[name] for name in ("id", "_id", "sample_id") if record.get(name) is not None), number))
 
 
 def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, Json | RecordError]]:

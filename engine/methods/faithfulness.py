@@ -11,7 +11,7 @@ model has seen, and how far methods agree. Left out: removing tokens outside the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch
 from engine.core.settings import Faithfulness
-from engine.core.statistics import rank_correlation, sign_agreement, spread
+from engine.core.statistics import rank_correlation, sign_agreement
 from engine.core.values import Attribution, Value
 from engine.methods.spans import Floats, Mask, Span, drop_positions, passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt, require
@@ -50,6 +50,14 @@ class RandomABPC(Value, frozen=True):
     low: float
     high: float
     n: int
+
+    @classmethod
+    def of(cls, found: Sequence[float]) -> RandomABPC:
+        """Of the rankings' ABPCs, at least one; the deviation of one is 0."""
+        array = np.asarray(found, dtype=np.float64)
+        deviation = float(array.std(ddof=1)) if array.size > 1 else 0.0
+        low, high = float(array.min()), float(array.max())
+        return cls(mean=float(array.mean()), deviation=deviation, low=low, high=high, n=array.size)
 
     @property
     def reach(self) -> float:
@@ -134,7 +142,7 @@ class Deletion:
             one = replace(self, watch=silent, rows=rows)
             found.append(one.curves(order, settings.steps)["random"].abpc)
             if len(found) > 1 or settings.rankings == 1:
-                yield RandomABPC(**asdict(spread(found)), n=len(found))
+                yield RandomABPC.of(found)
 
     def _score(self, wanted: Iterable[frozenset[int]]) -> None:
         """Add the explained tokens' log-probabilities under each prompt, by the positions that are gone, to `rows`."""

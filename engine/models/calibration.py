@@ -57,10 +57,6 @@ class OwnCalibration(Value, frozen=True):
     after: Figures
     precisions: tuple[Precision, ...] = ()
 
-    def probabilities(self, rows: Floats) -> Floats:
-        """Class probabilities of windows, shape (windows, 3), from those of the base."""
-        return moved(rows, self.scale, self.bias)
-
 
 class LabelledPair(Value, frozen=True, forbid_unknown_fields=False):
     """A claim and its evidence, with the verdict that a person gave."""
@@ -75,7 +71,7 @@ class OwnVerifier(WindowedVerifier):
 
     def __init__(self, base: WindowedVerifier, fitted: OwnCalibration) -> None:
         super().__init__(
-            lambda pairs: fitted.probabilities(base.classify(pairs)),
+            lambda pairs: moved(base.classify(pairs), fitted.scale, fitted.bias),
             CALIBRATED + fitted.name,
             fitted.thresholds,
             base.batch_size,

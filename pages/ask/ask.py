@@ -70,11 +70,8 @@ def finish(run: Run[Case]) -> None:
     """Open the case of a finished run, or say what went wrong; a case half made is opened once, if it is kept."""
     if run.case is not None and state.first_time(f"asked {run.case.id}") and workbench().cases.has(run.case.id):
         state.open_case(run.case.id)
-    if run.was_cancelled and run.case is not None:
-        st.info("Stopped. The case keeps the finished steps.")
-    elif run.problem:
-        say_problem(run)
-    else:
+    say_problem(run, "Stopped. The case keeps the finished steps." if run.case is not None else "")
+    if not run.problem:
         state.forget_run("ask")
         redraw()  # the case picker, drawn before, shows the new case
 
@@ -83,7 +80,7 @@ def finish(run: Run[Case]) -> None:
 def given_passages(case: Case) -> None:
     """The answer and the passages that the writer was given; a click on one draws nothing else anew."""
     selected = state.selected_passage(len(case.passages))
-    asked = evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus), opened=selected)
+    asked = evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case), opened=selected)
     if "passage" in asked:
         state.select(passage=asked["passage"])
     if "source" in asked:

@@ -14,7 +14,7 @@ from components.heading import heading
 from components.html import cell, plain
 from components.library import ROW_HEIGHT
 from components.pages import page_link
-from components.polling import cancel_button, redraw, wait_for
+from components.polling import poll, redraw, say_problem, wait_for
 from components.runs import Run
 from components.settings_panel import draw_setting
 from components.steps import duration
@@ -51,36 +51,23 @@ def ingest_uploads(name: str, uploads: list, settings: Settings, run: Run[Ingest
     """Write the uploads to a folder of their own and ingest them; the folder goes when it is done."""
     with tempfile.TemporaryDirectory() as folder:
         paths, refused = [], []
-        for upload in uploads:
+        for number, upload in enumerate(uploads):
             file_name = Path(upload.name.replace("\\", "/")).name or "upload"
             if why := too_large(upload.size):
                 refused.append((file_name, why))
                 continue
-            path = Path(folder) / file_name
+            path = Path(folder) / str(number) / file_name  # two uploads may have one name
+            path.parent.mkdir()
             path.write_bytes(upload.getvalue())
             paths.append(path)
         report = Workbench(settings).ingest(paths, name, run.watch)
         return IngestReport.from_dict({**report.to_dict(), "skipped": [*report.skipped, *refused]})
 
 
-@st.fragment(run_every=0.8)
-def watch_ingest() -> None:
-    """Poll a running ingest."""
-    run = state.run_of("ingest")
-    if run is None or not run.running:
-        redraw()
-        return
-    st.progress(run.share, text=plain(run.place("starting")))
-    cancel_button(run, key="cancel_ingest")
-
-
 def draw_report(run: Run[IngestReport]) -> None:
     """The result of an ingest, and each file that it left out with the reason."""
-    if run.was_cancelled:
-        st.info("Stopped. Nothing was added; the next try reuses the finished embeddings.")
-    elif run.problem:
-        st.error(plain(run.problem))
-    else:
+    say_problem(run, "Stopped. Nothing was added; the next try reuses the finished embeddings.")
+    if not run.problem:
         report = run.future.result()
         if not report.documents:
             st.error("None of these files could be read, so no corpus was made.")
@@ -129,7 +116,7 @@ def add_documents() -> None:
                 st.rerun()
     run = state.run_of("ingest")
     if run is not None and not run.ended:
-        watch_ingest()
+        poll("ingest", "", "starting")
     elif run is not None:
         open_added(run)
         draw_report(run)

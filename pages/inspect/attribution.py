@@ -107,10 +107,11 @@ def tokens_tab(case: Case, model: str) -> None:
 def draw_map(case: Case, result: TokenMap, beside: Attribution | None, check: RankingCheck | None, name: str) -> None:
     """The map; a click on a row that is not there begins its computation."""
     sentence = state.selected_sentence(len(case.answer.sentences))
-    chosen = state.row_of(name) or ({"sentence": sentence - 1} if sentence else {})
+    row = f"row of {name}"
+    chosen = state.value_of(row) or ({"sentence": sentence - 1} if sentence else {})
 
     def ask(asked: MapRows) -> None:
-        state.keep_row(name, asked.target())
+        state.set_value(row, asked.target())
         begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
 
     token_map(result, case, key=f"token_map_{case.id}", chosen=chosen, beside=beside, check=check, ask=ask)

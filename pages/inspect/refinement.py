@@ -20,7 +20,7 @@ from components.refinement_controls import begin, controls, options_for, watch_r
 from components.reviewer import reviewer, write_marks
 from components.settings_panel import chosen_workbench
 from components.triggers import marked_words, signal_scales
-from components.variants import variant_cards, variant_style
+from components.variants import variant_cards
 from engine.analyses.attribution import flags_table
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import (
@@ -214,7 +214,6 @@ stored = open_case()
 if stored is not None and not stored.passages:
     st.info("This case has no passages to ground the answer in. Open another case.")
 elif stored is not None:
-    variant_style()
     review = workbench().cases.review(stored.id)
     case = with_labels(stored, review)
     case_head(case)

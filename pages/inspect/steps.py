@@ -3,16 +3,17 @@
 import streamlit as st
 
 from components import state
-from components.cache import workbench
+from components.cache import snapshot_of, workbench
 from components.case_head import case_head
 from components.export_figure import export_button
 from components.frame import open_case
 from components.heading import heading
 from components.html import escape, plain, show, tag
+from components.polling import say_problem
 from components.relevance import relevance_view
 from components.settings_panel import settings_panel
-from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
-from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
+from components.step_controls import begin, model_choice, problem_form, run_name, watch_run
+from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card
 from engine.analyses.kind import STEPS
 from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case
 from engine.answer.quoting_reader import whole_id
@@ -41,12 +42,8 @@ def controls(case: Case, model: str) -> None:
 
 def gold_of(case: Case) -> frozenset[str]:
     """Passages that hold the gold of a sample problem; none for a problem of the user's own."""
-    if case.corpus is None or primer_question(case.question) is None:
-        return frozenset()
-    try:
-        return primer_gold(case.question, workbench().collection(case.corpus).snapshot().passages)
-    except GroundworkError:
-        return frozenset()  # a case outlives its corpus; its gold is then not known
+    snapshot = snapshot_of(case.corpus) if primer_question(case.question) is not None else None
+    return primer_gold(case.question, snapshot.passages) if snapshot is not None else frozenset()
 
 
 def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
@@ -139,7 +136,6 @@ def results(case: Case, model: str) -> None:
 heading(
     "Steps", "Solve a problem step by step: each sub-question, its search, and the passages kept or dropped.", "raise"
 )
-step_style()
 form = st.expander("Another problem")
 case = open_case()
 with form:
@@ -154,5 +150,6 @@ if case is not None:
         watch_run(case)
     else:
         controls(case, model)
-        say_how_it_ended(case)
+        if running is not None:
+            say_problem(running, "Stopped. Finished steps are below.")
         results(case, model)

@@ -2,14 +2,16 @@
 
 import streamlit as st
 
+from components import state
 from components.evaluation_results import comparison_view, results_view
 from components.evaluation_run import begun_but_not_written, run_controls, see_runs, standing, watch_evaluation
 from components.evaluation_setup import setup
 from components.heading import heading
 from components.html import visible
-from components.state import evaluation_begun, show_begun_evaluation
 from engine.core.text import counted
 from engine.studies.library import Listed, runs
+
+BEGUN = "groundwork_begun_evaluation"  # to be shown as soon as it is written
 
 
 def name_of(listed: Listed) -> str:
@@ -20,7 +22,8 @@ def name_of(listed: Listed) -> str:
 def chosen_run(known: list[Listed]) -> Listed | None:
     """The run that is shown; the link follows it, so that its label is its name and nothing that changes."""
     by_name = {one.name: one for one in known}
-    show_begun_evaluation(by_name)
+    if state.value_of(BEGUN) in by_name:
+        state.set_value("run", state.take_value(BEGUN))
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.selectbox("Run", list(by_name), format_func=visible, key="run", bind="query-params")
     found = by_name.get(name or "")
@@ -35,7 +38,7 @@ def new_run() -> None:
     with st.expander("A new run"):
         begun = setup()
     if begun is not None:
-        evaluation_begun(begun)
+        state.set_value(BEGUN, begun)
         st.rerun()
 
 

@@ -87,11 +87,6 @@ def test_sign_agreement_leaves_zeros_out():
     assert stats.sign_agreement([0, 0], [1, 1]) is None
 
 
-def test_spread():
-    assert stats.spread([1.0, 3.0]) == stats.Spread(2.0, math.sqrt(2), 1.0, 3.0)
-    assert stats.spread([4.0]).deviation == 0.0
-
-
 def test_holm_by_hand_and_never_under_the_p_values():
     assert stats.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert stats.holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])

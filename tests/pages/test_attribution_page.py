@@ -149,7 +149,8 @@ def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
 
 def test_a_partial_run_is_not_compared(case):
     whole = next(a for a in case.analyses if a.kind == "occlusion")
-    short = {**whole.stored(), "sources": [[1], [2]], "scores": [row[:2] for row in whole.stored()["scores"]]}
+    cut = {name: [row[:2] for row in whole.stored()[name]] for name in ("scores", "per_token")}
+    short = {**whole.stored(), "sources": [[1], [2]], **cut}
     partial = Case.from_dict({**case.to_dict(), "analyses": [{**whole.to_dict(), "result": short}]})
     assert methods_run(partial, tiny_model("llama").name) == {}
 

@@ -44,6 +44,13 @@ def test_the_tables_mark_the_column_of_the_passage_and_the_row_of_the_sentence(p
     assert marked(page, case=EXAMPLE) == []
 
 
+@pytest.mark.parametrize("number", ["99", "0000000012", "9" * 5000, "-1"])
+def test_a_link_to_a_place_that_is_not_there_selects_none(number, store):
+    take_in(store)
+    for page in ("inspect/facts", "ask/ask"):
+        assert not [word for tag, word in marked(page, case=EXAMPLE, passage=number, sentence=number) if tag == "th"]
+
+
 def test_every_tab_of_attribution_has_its_figure_to_export_and_says_what_it_is_for(store):
     take_in(store)
     store.save(msgspec.structs.replace(full_case("first"), analyses=()))

@@ -176,7 +176,7 @@ def test_command_line_input_is_a_value_or_a_typed_error(text):
         lambda: ServerModel(f"openai:{text}"),
         lambda: checked_address(text),
         lambda: check_draft(MarkDraft(kind="relevance", author=text, value=text, target=f"passage:{text}"), 3, ()),
-        lambda: [AuditRecord.from_dict(r) for r in read_jsonl(text.split("\n")) if isinstance(r, dict)],
+        lambda: [AuditRecord.from_dict(r) for _, r in read_jsonl(text.split("\n")) if isinstance(r, dict)],
     ):
         try:
             read()

@@ -223,25 +223,16 @@ class Iteration(Value, frozen=True):
 
 
 Outcome = Literal["supported", "edited", "contradicted", "unsettled", "unparsed", "no evidence", "not checked"]
-MEANING: dict[str, str] = {
-    "supported": "borne out by a passage",
-    "edited": "contradicted by a passage; borne out if the edit is accepted",
-    "contradicted": "contradicted by a passage; no edit was good enough",
-    "unsettled": "no evidence found that settles it",
-    "unparsed": "the verifier's reply was unreadable",
-    "no evidence": "nothing was found",
-    "not checked": "it says what the documents lack, or the run stopped before checking it",
+OUTCOMES: dict[Outcome, tuple[Stand, str]] = {
+    "supported": ("borne out", "borne out by a passage"),
+    "edited": ("contradicted", "contradicted by a passage; borne out if the edit is accepted"),
+    "contradicted": ("contradicted", "contradicted by a passage; no edit was good enough"),
+    "unsettled": ("not found", "no evidence found that settles it"),
+    "no evidence": ("not found", "nothing was found"),
+    "unparsed": ("unsure", "the verifier's reply was unreadable"),
+    "not checked": ("not checked", "it says what the documents lack, or the run stopped before checking it"),
 }
-OF_OUTCOME: dict[Outcome, Stand] = {
-    "supported": "borne out",
-    "edited": "contradicted",
-    "contradicted": "contradicted",
-    "unsettled": "not found",
-    "no evidence": "not found",
-    "unparsed": "unsure",
-    "not checked": "not checked",
-}
-"""The outcomes in the words of the pages."""
+"""Each outcome in the words of the pages, and its meaning."""
 
 
 class FactRecord(Value, frozen=True):
@@ -295,14 +286,15 @@ class FactRecord(Value, frozen=True):
     @property
     def stand(self) -> Stand:
         """The outcome in the words of the pages; a doubtful verdict for or against the fact is "unsure"."""
-        stand = OF_OUTCOME[self.outcome]
+        stand, _ = OUTCOMES[self.outcome]
         doubted = self.ruling is not None and self.ruling.unsure
         return "unsure" if doubted and stand in ("borne out", "contradicted") else stand
 
     @property
     def meaning(self) -> str:
         """The outcome in a sentence's words."""
-        return f"perhaps {MEANING[self.outcome]}" if self.stand == "unsure" else MEANING[self.outcome]
+        _, meaning = OUTCOMES[self.outcome]
+        return f"perhaps {meaning}" if self.stand == "unsure" else meaning
 
     @property
     def edit(self) -> Edit | None:

@@ -181,8 +181,8 @@ def labelled_pairs(records: Iterable[LabelledQuestion], collection: Collection) 
 def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage]:
     """The passages that hold a quote, whole or in part; raise `RecordError` where no document holds it."""
     label = LabelledQuote(quote=gold) if isinstance(gold, str) else gold
-    named = snapshot.documents.get(label.document)
-    documents: Iterable[Document] = [named] if named else snapshot.documents.values()
+    named = [snapshot.documents[label.document]] if label.document in snapshot.documents else []
+    documents: Iterable[Document] = named if label.document else snapshot.documents.values()
     for document in documents:
         start = document.text.find(label.quote) if label.quote.strip() else -1
         if start >= 0:

@@ -44,6 +44,9 @@ def metered(model: Any) -> Iterator[Meter]:
         )
 
 
+PAUSE = 0.1  # seconds after which who waits looks again
+
+
 class Deadline(threading.Event):
     """Set when the user cancels, and by itself after `seconds`; `expired` tells the two apart."""
 
@@ -56,6 +59,13 @@ class Deadline(threading.Event):
     def is_set(self) -> bool:
         """Whether to stop."""
         return self._parent.is_set() or super().is_set() or self.expired
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is set, in short parts: neither the cancel nor the time wakes who waits."""
+        end = None if timeout is None else self._clock() + timeout
+        while not self.is_set() and (end is None or self._clock() < end):
+            self._parent.wait(min(PAUSE, end - self._clock()) if end is not None else PAUSE)
+        return self.is_set()
 
     @property
     def expired(self) -> bool:

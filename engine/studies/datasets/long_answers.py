@@ -25,7 +25,7 @@ def alce(record: Record) -> Example:
     """ASQA, QAMPARI and ELI5 with their passages."""
     case = alce_case(record)
     return replace(
-        _of_case(case, "ALCE", record.get("sample_id", record["id"])),
+        _of_case(case, "ALCE", record["id"]),
         references=words(record, "answer"),
         short_answers=_short_answers(record),
         about={"claims": record["claims"]} if record.get("claims") else {},
@@ -84,7 +84,7 @@ def garage(record: Record) -> Example:
     """Passages labelled relevant or not; the human answer is the reference and the answer to be checked."""
     case = garage_case(record)
     return replace(
-        _of_case(case, "GaRAGe", record.get("sample_id", record["id"])),
+        _of_case(case, "GaRAGe", record["id"]),
         references=(case.answer.text,) if case.answer.text else (),
         writer=case.stamp.model,
         domain=str(record.get("question_category") or ""),

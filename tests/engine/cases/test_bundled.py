@@ -146,6 +146,7 @@ def test_no_passage_mattered_most_where_the_run_was_stopped_before_the_last(stor
     take_in(store)
     case = store.load(EXAMPLE)
     found = PASSAGES.last(case)
-    stopped = replace(found, sources=found.sources[:-1], scores=tuple(row[:-1] for row in found.scores))
+    cut = {name: tuple(row[:-1] for row in getattr(found, name)) for name in ("scores", "per_token")}
+    stopped = replace(found, sources=found.sources[:-1], **cut)
     run = replace(next(one for one in case.analyses if one.kind == PASSAGES.name), result=stopped)
     assert strongest(replace(case, analyses=(run,))) == {}

@@ -165,6 +165,11 @@ def test_a_bad_record_does_not_stop_the_file():
     assert [isinstance(row, GroundworkError) for row in found] == [False, True, False]
 
 
+def test_a_bad_record_is_named_by_its_id_or_its_line():
+    bad = {**OWN, "id": "q7", "answer": ""}
+    assert [name for name, _ in read_cases(b"\n" + lines(bad, OWN) + b"\nbroken")] == ["q7", "3", "4"]
+
+
 def test_case_files_are_one_layout_more_also_as_lines_with_separators_in_their_text():
     case = one(lines({"question": "A\u2028B\x85C?", "passages": ["One.\u2029Two."], "answer": "A."}))
     files = write_case_file(case) + write_case_file(case)

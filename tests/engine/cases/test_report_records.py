@@ -17,11 +17,12 @@ from engine.cases.importers import imported_case
 from engine.cases.places import decisions, numbered, places
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import canonical
-from engine.core.values import AuditRecord, Case, GivenPassage
+from engine.core.values import Analysis, AuditRecord, Case, GivenPassage
 from engine.methods.are.backtrack import proposed
 from engine.methods.are.values import AreRecord, Evidence, Placed, Ruling, note_in_words
 from engine.models.verifier import origin_of
 from engine.report.build import html_report, markdown_report, measured_shares, summary_blocks
+from engine.report.compare import shared_scales
 from tests.engine.are.test_are import run
 from tests.engine.cases.records import full_record
 from tests.engine.cases.test_case_verdict import checked
@@ -360,3 +361,12 @@ def test_methods_of_the_records_are_defined_with_their_limits(case):
     ):
         assert f"<dt>{term}</dt>" in html
         assert f"<dt>{term}</dt>" not in bare
+
+
+def test_what_a_hand_made_file_says_of_scores_and_labels_stops_no_report(case):
+    result = {"method": "m", "model": "m", "unit": "nats", "spans": [[0, 3]], "sources": [[1], [2]], "scores": [[0.1]]}
+    odd = Analysis(id="x", kind="occlusion", stamp=case.stamp, result={**result, "per_token": []})
+    labels = Analysis(id="y", kind="labels", stamp=case.stamp, result={})
+    made = replace(case, analyses=(odd, labels))
+    assert html_report(made).count("What was stored") == 2
+    assert shared_scales(made) == {}

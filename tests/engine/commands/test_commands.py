@@ -34,6 +34,13 @@ def test_every_command_shows_an_example_in_its_help():
         assert f"python -m engine {name}" in (command.help or ""), name
 
 
+def test_a_broken_line_has_a_number_of_its_own():
+    result = run("audit", "-", "--json", stdin='\n{"question": "Q?", "passages": ["A."], "answer": ""}\nbroken\n')
+    assert [row["id"] for row in lines(result) if "id" in row] == ["2", "3"]
+    result = run("check", "-", stdin='\n{"claim": "A.", "evidence": ""}\nbroken\n')
+    assert [row["id"] for row in lines(result) if "error" in row][-1] == "3"
+
+
 def test_an_unknown_corpus_is_a_wrong_call(tmp_path):
     result = run("search", "why", "--corpus", "absent")
     assert result.exit_code == 2

@@ -141,6 +141,13 @@ def test_rows_under_other_settings_are_not_mixed(model):
     assert (found.target, found.tokens, found.sentences) == ("log_probability", (1,), ())
 
 
+def test_rows_of_other_weights_are_not_mixed(model):
+    held = map_analysis(model, EVERY)
+    held = replace(held, stamp=replace(held.stamp, revision="other"))
+    found = mapped(model, MapRows(tokens=(1,)), case=replace(make_case(), analyses=(held,)))
+    assert (found.tokens, found.sentences) == ((1,), ())
+
+
 def test_a_row_that_the_answer_does_not_have_is_refused(model):
     with pytest.raises(AttributionError, match="no sentence 3"):
         mapped(model, MapRows(sentences=(2,)))

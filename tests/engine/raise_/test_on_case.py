@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from engine.analyses.kind import OCCLUSION, STEPS, Loaders, RunContext, analyse
 from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case
@@ -106,6 +107,15 @@ def test_a_baseline_on_the_same_case_takes_the_decomposition_over(collection):
     assert not any(prompt.startswith("You plan") for prompt in writer.prompts[before:])
     assert hyde.decomposition == KIND.of(held)[0].decomposition
     assert hyde.cost.calls == 6
+
+
+def test_what_other_weights_wrote_is_written_anew(collection):
+    writer = ScriptedWriter(reply)
+    first = stepped(CASE, writer, collection)
+    other = replace(first, stamp=replace(first.stamp, revision="other"))
+    before = len(writer.prompts)
+    stepped(Case.from_dict({**CASE.to_dict(), "analyses": [other.to_dict()]}), writer, collection, "hyde")
+    assert any(prompt.startswith("You plan") for prompt in writer.prompts[before:])
 
 
 def test_cancel_keeps_the_finished_steps_in_the_library(collection, tmp_path):

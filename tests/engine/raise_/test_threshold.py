@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import RecordError
 from engine.core.settings import Chunking, Decoding
@@ -16,6 +17,7 @@ from engine.methods.raise_.steps import search_prompt
 from engine.methods.raise_.threshold import (
     FEWEST,
     LabelledQuestion,
+    LabelledQuote,
     calibrate,
     calibrations,
     gold_passages,
@@ -133,6 +135,10 @@ def test_gold_is_found_where_the_words_stand(collection):
     assert [p.ordinal for p in both] == [0, 1]
     with pytest.raises(RecordError, match="holds the gold"):
         gold_passages("never written", snapshot)
+    named = LabelledQuote(quote="densest at four", document="ice")
+    assert gold_passages(named, snapshot) == gold_passages("densest at four", snapshot)
+    with pytest.raises(RecordError, match="holds the gold"):
+        gold_passages(replace(named, document="typo"), snapshot)
 
 
 def test_labelled_steps_stand_in_for_the_question(collection):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace as replaced
 
 import msgspec
@@ -16,6 +17,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting, SecondPass as RefinementSettings, Settings
 from engine.core.values import Answer, Prompt, Segment
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
+from engine.methods.refinement.costs import Deadline
 from engine.methods.refinement.request import MORE_TOKENS, conditions_of, stream
 from engine.methods.refinement.run import copied, refine, refining
 from engine.methods.refinement.values import Refinement, Turn
@@ -387,6 +389,13 @@ def test_a_condition_that_takes_too_long_is_given_up():
     assert value.variants["C2"].outcome == "timed out"
     assert "50 s" in value.variants["C2"].problem
     assert value.variants["E"].outcome == "answered"
+
+
+def test_who_waits_for_a_server_hears_the_cancel_and_the_end_of_the_time():
+    cancelled = threading.Event()
+    cancelled.set()
+    assert Deadline(cancelled, 60, time.monotonic).wait(30) and Deadline(threading.Event(), 0, time.monotonic).wait(30)
+    assert not Deadline(threading.Event(), 60, time.monotonic).wait(0.01)
 
 
 def test_without_a_baseline_nothing_is_revised():
