@@ -347,6 +347,7 @@ class Collection:
             )
             if documents:
                 new._write(store.empty(manifest), documents.values(), watch, [])
+                index.keep_in_step(new.folder, new.snapshot(), watch)
             else:
                 store.write_manifest(new.folder, manifest)
         return new

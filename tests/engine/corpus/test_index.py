@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock
 
 from engine.core.errors import ServerError
-from engine.core.settings import Retrieval
+from engine.core.settings import Chunking, Retrieval
 from engine.corpus import index, large, store
 from engine.corpus.collection import Collection, health
 from engine.models.embedder import ScriptedEmbedder
@@ -154,6 +154,8 @@ def test_an_ingest_of_a_large_collection_keeps_the_index_in_step(
     collection.ingest([tmp_path / "b.jsonl"])
     found = index.open_index(collection.folder, collection.snapshot(), build=False)
     assert found.size == 150
+    collection = collection.rebuild(chunking=Chunking(words=40))
+    assert index.open_index(collection.folder, collection.snapshot(), build=False).held != found.held
     (tmp_path / "b.jsonl").write_text(records(120, 40))
     monkeypatch.setattr(index, "NEEDED_FROM", 1_000)
     collection.ingest([tmp_path / "b.jsonl"])
