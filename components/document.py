@@ -24,7 +24,7 @@ def document_view(document: Document, passages: tuple[Passage, ...]) -> None:
         counted(len(passages), "passage"),
     ]
     if words:
-        facts.append(f"{min(words)} to {max(words)} words each")
+        facts.append(f"{' to '.join(dict.fromkeys(map(str, (min(words), max(words)))))} words each")
     facts.append(counted(overlapping, "overlap") if overlapping else "no overlap")
     st.caption(" · ".join(facts))
     pieces, position = [], 0

@@ -149,7 +149,10 @@ def _searched(place: int, number: int, done: Iteration) -> str:
     said = f"{'Searched with' if place == 1 else 'Search phrase'} “{done.queries[number]}”"
     if done.considered and not any(one.found_by for one in done.considered):
         return said
-    return f"{said}: {', '.join(map(source_of, done.found_with(number))) or 'nothing'}"
+    found = done.found_with(number)
+    own = ", ".join(source_of(one) for one in found if one.number is not None)
+    titles = "; ".join(dict.fromkeys(one.title or one.document for one in found if one.number is None))
+    return f"{said}: {'. '.join(filter(None, (own, titles and f'corpus: {titles}'))) or 'nothing'}"
 
 
 def _decided_first(done: Iteration) -> list[int]:

@@ -16,10 +16,9 @@ from components.pages import page
 from components.polling import redraw
 from components.style import apply_style
 from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, SOLVED, file_of, take_in
-from engine.cases.importers import IMPORTED
 from engine.cases.query import CaseRow
 from engine.core.errors import CaseNotFound
-from engine.core.values import Case
+from engine.core.values import IMPORTED, Case
 from engine.corpus.samples import FIRST_CASE
 
 

@@ -23,6 +23,7 @@ from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.files import now, package_versions
 from engine.core.values import (
+    IMPORTED,
     Analysis,
     Answer,
     AuditRecord,
@@ -37,8 +38,6 @@ from engine.core.values import (
 )
 
 # Our own records.
-
-IMPORTED = "imported"  # the writer of an answer whose record names none
 
 
 class SpanLabel(Value, frozen=True):

@@ -24,6 +24,7 @@ from engine.core.errors import RecordError
 
 T = TypeVar("T")
 Json = dict[str, Any]  # an object of plain JSON, where it enters or leaves
+IMPORTED = "imported"  # the writer of an answer whose record names none
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt, stamp_of
 from engine.core.errors import AttributionError
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Answer, Case, Json, Prompt, Stamp, Value, inputs_hash
+from engine.core.values import IMPORTED, Analysis, Answer, Case, Json, Prompt, Stamp, Value, inputs_hash
 from engine.models.protocols import LanguageModel
 
 
@@ -22,8 +22,9 @@ def banner(writer: str, scorer: str) -> str:
     """The banner above a score if scorer and writer differ; empty if they are the same."""
     if writer == scorer:
         return ""
+    by = "a system that the record does not name" if writer == IMPORTED else writer
     return (
-        f"Written by {writer}. Scored by {scorer}. "
+        f"Written by {by}. Scored by {scorer}. "
         f"This shows what makes the answer likely to the scorer, not what the writer used."
     )
 

@@ -52,14 +52,13 @@ from engine.cases.blocks import (
     table,
     when,
 )
-from engine.cases.importers import IMPORTED
 from engine.cases.places import leaves, revision
 from engine.cases.review import SENTENCE, Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
 from engine.core.text import counted
-from engine.core.values import Analysis, Case, Stamp, own_title
+from engine.core.values import IMPORTED, Analysis, Case, Stamp, own_title
 from engine.methods.are.backtrack import change_said
 from engine.methods.are.values import AreRecord
 from engine.methods.subject import banner

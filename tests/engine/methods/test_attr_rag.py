@@ -11,7 +11,7 @@ from engine.answer.write import prompting
 from engine.cases.review import Review
 from engine.core.errors import AttributionError
 from engine.core.settings import Decoding, Prompting, Selection
-from engine.core.values import Analysis, Answer, ChunkSet, Hit, Passage
+from engine.core.values import IMPORTED, Analysis, Answer, ChunkSet, Hit, Passage
 from engine.methods.attr_rag import (
     WHY,
     against_reference,
@@ -260,6 +260,7 @@ def test_an_answer_is_tokenised_again_only_for_another_scorer():
     assert again == answer
     assert banner("s", "s") == ""
     assert banner("w", "s").startswith("Written by w. Scored by s.")
+    assert banner(IMPORTED, "s").startswith("Written by a system that the record does not name. Scored by s.")
 
 
 class LengthReranker:
