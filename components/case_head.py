@@ -3,6 +3,7 @@ whether the documents answer the question."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import streamlit as st
@@ -23,12 +24,11 @@ COLOURS: dict[FactState, str] = {**KINDS, "edited": "good"}
 
 
 class Part(NamedTuple):
-    """A part of the line: its words as Markdown, the page that shows what they say, and what is open there."""
+    """A part of the line: its words as Markdown, the page that shows what they say, and what the link asks of it."""
 
     label: str
     page: str
-    tab: str = ""
-    fact: str = ""
+    query: Mapping[str, str] = {}
 
 
 def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
@@ -46,7 +46,7 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
         if verdict is None and offer and case.answer.text.strip() and case.answer.finished and not case.answer.refused:
             check_button(case, key=f"check_{case.id}")
         for part in head_parts(case, verdict, review):
-            page_link(part.page, part.label, case=case.id, attribution_tab=part.tab, fact=part.fact)
+            page_link(part.page, part.label, case=case.id, **part.query)
     if not absent and (said := nothing_said(case) or doubt):
         st.warning(said)
     elif not absent and (said := unknown(case)):
@@ -61,7 +61,7 @@ def head_parts(case: Case, verdict: CaseVerdict | None, review: Review) -> list[
         parts.append(Part("What mattered", "inspect/attribution"))
     if lacking := without_source(case):
         parts.append(Part(lacking, _answer_page(case)))
-    return [*parts, Part(plain(_reviewed(review)), "review/cases")]
+    return [*parts, Part(plain(_reviewed(review)), "review/cases", {"review": "first"})]
 
 
 def _answer_page(case: Case) -> str:
@@ -72,7 +72,7 @@ def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
     stopped = "" if verdict.finished else ". The check was stopped early"
     parts = [Part(f"**{verdict_line(case, verdict).removesuffix('.')}{stopped}**", "inspect/facts")]
     if verdict.open_edits:
-        parts.append(Part(verdict.open_edits, "inspect/facts", fact=verdict.undecided_fact))
+        parts.append(Part(verdict.open_edits, "inspect/facts", {"fact": verdict.undecided_fact}))
     if verdict.overridden:
         parts.append(Part(f"{counted(verdict.overridden, 'verdict')} by a reviewer", "inspect/facts"))
     if verdict.citations:
@@ -80,7 +80,7 @@ def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
         parts.append(Part(supported, _answer_page(case)))
     if verdict.citations_compared:
         used = f"{verdict.citations_used} of {verdict.citations_compared} citations used and supporting"
-        parts.append(Part(used, "inspect/attribution", "Used x supports"))
+        parts.append(Part(used, "inspect/attribution", {"attribution_tab": "Used x supports"}))
     return parts
 
 

@@ -181,10 +181,14 @@ def tags_of(case: Case) -> None:
 
 
 heading("Cases", "All answers you asked for or imported. Open a case, review it, export its report, or replay it.")
-library()
+# The link of a case's head asks for its review, which then comes before the library.
+review_first = "review" in st.query_params
+if not review_first:
+    library()
 case = open_case()
 if case is not None:
-    st.divider()
+    if not review_first:
+        st.divider()
     case_head(case)
     tags_of(case)
     for_review, for_report, for_replay = st.tabs(["Review", "Report and export", "Replay"])
@@ -194,3 +198,6 @@ if case is not None:
         take_away(case)
     with for_replay:
         replaying(case)
+if review_first:
+    st.header("All cases")
+    library()

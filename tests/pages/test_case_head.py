@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import parse_qs
 
+import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
@@ -49,6 +50,13 @@ def test_every_part_of_the_verdict_is_a_link_that_keeps_the_case():
     assert used.endswith(" used and supporting")
     assert review == "not reviewed: review and export"
     assert found[used][1]["attribution_tab"] == ["Used x supports"]
+    assert found[review][1]["review"] == ["first"]
+
+
+@pytest.mark.parametrize(("query", "first"), [({}, "Open"), ({"review": "first"}, "Add to the history")])
+def test_the_link_to_the_review_brings_it_before_the_library(query, first):
+    drawn = [button.label for button in page("review/cases", EXAMPLE, **query).main.get("button")]
+    assert next(label for label in drawn if label in ("Open", "Add to the history")) == first
 
 
 def test_every_page_of_a_case_says_where_the_documents_may_not_answer():
