@@ -344,13 +344,15 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
         blocks.append(plain(before, "note"))
     if doubt := unknown(case):
         blocks.append(Notice(doubt))
-    signed = _signed(case, review, verdict, content, head)
+    blocks.append(_concluded(case, review))
+    hashes = (("Content hash", content), ("Head hash of the review", head or "none"))
     if verdict is None:
-        return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))
-    blocks += [signed, *(Notice(line) for line in open_items(case, verdict, review))]
+        return (*blocks, Text(answer_runs(case.answer, case.passages), "answer"), Facts(hashes))
+    blocks += [Notice(line) for line in open_items(case, verdict, review)]
     title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
     blocks.append(Section(title, (Text(cited((TextRun(verdict.text),), case), "answer"),), level=3))
     blocks += _tracked(case, review)
+    blocks.append(Section("By whom, and how well", (Facts((*_judged(case, verdict), *hashes)),), level=3))
     rows = (_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
     columns = ("No.", "Original sentence", "Verdict", "Evidence, quoted")
     return (*blocks, table("Every sentence with its best evidence", columns, rows))
@@ -392,16 +394,13 @@ def _verdict(sentence: SentenceVerdict) -> Cell:
     return Cell(sentence.word, note=decided_by(sentence.rewritten or worst.mark) or checked, kind=kind)
 
 
-def _signed(case: Case, review: Review, verdict: CaseVerdict | None, content: str, head: str) -> Facts:
+def _concluded(case: Case, review: Review) -> Facts:
     said = f"{review.conclusion.value}: {review.conclusion.reason.rstrip('.')}; " if review.conclusion else ""
     file = str(case.stamp.settings.get("file", "not stored in this case"))
     facts = (
         ("Conclusion of the review", f"{said}{_status(review)}" if review.reviewer else "not reviewed"),
         ("Written by", _writer(case)),
         *([("Imported from", file)] if case.origin == "imported" else []),
-        *(_judged(case, verdict) if verdict else []),
-        ("Content hash", content),
-        ("Head hash of the review", head or "none"),
     )
     return Facts(facts)
 

@@ -23,9 +23,15 @@ from engine.core.files import ASSETS
 STEPS = 5  # steps of colour on either side of zero
 
 
+def _css_string(text: str) -> str:
+    """The text between the quotes of a CSS string: all but letters, digits, blanks and full stops as code points."""
+    return "".join(c if c.isalnum() or c in " ." else f"\\{ord(c):x} " for c in text)
+
+
 def to_html(document: b.ReportDocument) -> str:
     """The whole file."""
     style = (ASSETS / "report" / "report.css").read_text(encoding="utf-8")
+    style += f'@page {{ @bottom-left {{ content: "{_css_string(document.foot)}"; }} }}\n'
     hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
     return _environment().get_template("report.html").render(document=document, policy=policy, style=Markup(style))

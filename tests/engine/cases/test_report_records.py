@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import after_edit, attribution_report, made, record_of, tracked_changes, tracked_runs
-from engine.cases.blocks import Facts, name_of
+from engine.cases.blocks import Facts, Section, name_of
 from engine.cases.importers import imported_case
 from engine.cases.places import decisions, numbered, places
 from engine.cases.review import MarkDraft, review_of
@@ -163,8 +163,9 @@ def test_the_counts_of_a_check_are_in_the_words_of_the_verdict_line():
 
 def summary(case: Case, *marks) -> dict[str, str]:
     """The facts of the report's first page."""
-    (found,) = (b for b in summary_blocks(case, review_of(marks), "c", "h") if isinstance(b, Facts))
-    return dict(found.pairs)
+    blocks = summary_blocks(case, review_of(marks), "c", "h")
+    inside = (part for block in blocks if isinstance(block, Section) for part in block.blocks)
+    return {name: said for b in (*blocks, *inside) if isinstance(b, Facts) for name, said in b.pairs}
 
 
 def test_what_settles_no_fact_is_called_the_closest_sentence():
