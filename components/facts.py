@@ -17,7 +17,7 @@ from engine.cases.blocks import cut_at_citations
 from engine.cases.places import numbered
 from engine.cases.review import Mark
 from engine.core.values import own_title
-from engine.methods.are.guards import COPIED
+from engine.methods.are.guards import COPIED, STATED
 from engine.methods.are.shared_words import shared_words
 from engine.methods.are.values import IN_WORDS, AreRecord, Check, Evidence, FactRecord, Iteration, Ruling, note_in_words
 from engine.models.closed import listed
@@ -77,7 +77,7 @@ def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, An
         "clause": record.clause,
         "text": visible(record.fact.text),
         "word": "edited" if edited else f"{record.stand}, edit proposed" if proposed else record.stand,
-        "sure": "word for word" if verdict.by == COPIED else _sure(verdict),
+        "sure": verdict.by if verdict.by in (COPIED, STATED) else _sure(verdict),
         "kind": "good" if edited else KINDS[record.stand],
         "attention": verdict.state not in ("borne out", "edited"),
         "own": visible(f"{mark.author}: {mark.value}") if mark else "",

@@ -23,7 +23,7 @@ from engine.analyses.occlusion import strongest
 from engine.answer.citations import annotate, style_of
 from engine.cases.review import Mark
 from engine.core.values import Answer, Case, own_title
-from engine.methods.are.guards import COPIED
+from engine.methods.are.guards import COPIED, STATED
 
 KINDS: dict[FactState, str] = {
     "borne out": "good",
@@ -148,8 +148,8 @@ def _anew(mark: Mark) -> str:
 def _by(fact: FactVerdict) -> str:
     if fact.mark is not None:
         return visible(f"by {fact.by}")
-    if fact.by == COPIED:
-        return COPIED
+    if fact.by in (COPIED, STATED):
+        return fact.by
     return "" if fact.probability is None else f"probability {fact.probability:.2f}"
 
 

@@ -1,5 +1,6 @@
 """Cases: the library; and of the open case its review, report, export and replay."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -106,24 +107,21 @@ def take_away(case: Case) -> None:
     """The report and the case file, made when they are asked for."""
     store = workbench().cases
     st.write("Each file is complete. The report opens offline and prints on A4.")
+    # A reader of several reports tells the files apart by their questions.
+    name = "-".join([*re.findall(r"\w+", case.question.lower())[:6], case.id])
     kinds = (
-        ("Report (HTML)", f"{case.id}.html", "text/html", lambda: html_report(*store.load_whole(case.id), _key())),
+        ("Report (HTML)", f"{name}.html", "text/html", lambda: html_report(*store.load_whole(case.id), _key())),
         (
             "Report (Markdown)",
-            f"{case.id}.md",
+            f"{name}.md",
             "text/markdown",
             lambda: markdown_report(*store.load_whole(case.id), _key()),
         ),
-        (
-            "Case file (JSON)",
-            f"{case.id}.json",
-            "application/json",
-            lambda: write_case_file(*store.load_whole(case.id)),
-        ),
+        ("Case file (JSON)", f"{name}.json", "application/json", lambda: write_case_file(*store.load_whole(case.id))),
     )
     with st.container(horizontal=True):
-        for label, name, mime, write in kinds:
-            st.download_button(label, write, file_name=name, mime=mime, on_click="ignore")
+        for label, file_name, mime, write in kinds:
+            st.download_button(label, write, file_name=file_name, mime=mime, on_click="ignore")
 
 
 def replaying(case: Case) -> None:

@@ -60,7 +60,7 @@ def test_the_tree_says_verdicts_in_the_words_of_the_sentences():
 def test_a_pasted_source_is_named_once_and_a_probability_is_called_one():
     case = checked()
     drawn = drawn_facts(case, review_of(()))["facts"]
-    assert {fact["sure"].split()[0] for fact in drawn if fact["sure"]} <= {"probability", "word"}
+    assert {fact["sure"].split()[0] for fact in drawn if fact["sure"]} <= {"probability", "word", "in"}
     one = Evidence(text="Ice melts.", source="case", title="passage 2", number=2, score=0.5)
     assert _seen(one, "Ice melts.", None, [], False)["head"] == "passage 2 · similarity 0.50"
     named = _seen(replace(one, title="Ice"), "Ice melts.", None, [], False)
@@ -71,7 +71,7 @@ def test_a_sentence_that_a_source_has_word_for_word_is_borne_out_in_the_tree():
     answer = "The bridge opened in 1934."
     drawn = drawn_facts(checked(answer, are(answer, tools=Tools(AlwaysContradicting()))), review_of(()))
     (fact,) = drawn["facts"]
-    assert (fact["word"], fact["kind"], fact["sure"]) == ("borne out", "good", "word for word")
+    assert (fact["word"], fact["kind"], fact["sure"]) == ("borne out", "good", "word for word in the source")
     assert drawn["attention_title"] == "Needs attention (0 of 1)"
 
 

@@ -56,7 +56,7 @@ from engine.models.alignment import stem
 from engine.models.protocols import Embedder, Entailment, Judged
 from engine.models.subject import holding_most, on_subject, plain_stems, with_pronouns
 
-COPIED = "word for word in the source"
+COPIED, STATED = "word for word in the source", "in the words of the source"  # `STATED`: it has others between them
 ALL = 0.99  # share of the fact's words from which all are held: a parse is dear
 SAME = 0.5  # share from which a sentence's number or name may be what the fact should have
 PREFERS = 0.2  # p(supportive) that it adds, from which the passage contradicts the fact; bench/guards.py
@@ -190,13 +190,22 @@ def word_for_word(ruling: Ruling, pair: Read) -> Ruling:
     evidence, near = pair.evidence.text, (pair.anchor.start, pair.anchor.end)
     wanted = " ".join(pair.said.split())
     whole = (span for span in sentences(evidence) if " ".join(evidence[slice(*span)].split()) == wanted)
-    found = next(whole, None)
-    if found is None and pair.anchor.share > ALL and states(evidence[slice(*near)], pair.fact):
-        found = near
-    if found is None:
+    if (found := next(whole, None)) is not None:
+        by = COPIED
+    elif pair.anchor.share > ALL and states(evidence[slice(*near)], pair.fact):
+        found, by = near, COPIED if _in_sequence(pair.fact, evidence[slice(*near)]) else STATED
+    else:
         return ruling
-    told = ruling.because("the passage says it word for word").note
-    return Ruling(verdict="supportive", by=COPIED, note=told, window=found)
+    told = ruling.because(
+        "the passage says it word for word" if by == COPIED else "the passage says it in these words"
+    ).note
+    return Ruling(verdict="supportive", by=by, note=told, window=found)
+
+
+def _in_sequence(fact: str, sentence: str) -> bool:
+    """Whether the words of the fact are in the sentence without others between them."""
+    own, others = (" ".join(WORD.findall(text.casefold())) for text in (fact, sentence))
+    return f" {own} " in f" {others} "
 
 
 def speaks(fact: str, evidence: str, anchor: Anchor, settings: Verification) -> bool:

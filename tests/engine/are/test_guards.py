@@ -10,7 +10,7 @@ from engine.english.stated import states
 from engine.methods.are import guards
 from engine.methods.are.anchor import anchors, closest, contested
 from engine.methods.are.event_order import against, dated_parts, orders, turned
-from engine.methods.are.guards import COPIED, Read, doubted, guarded, unheld_nouns, with_guards, word_for_word
+from engine.methods.are.guards import COPIED, STATED, Read, doubted, guarded, unheld_nouns, with_guards, word_for_word
 from engine.methods.are.quantities import quantities
 from engine.methods.are.rounds import deciding
 from engine.methods.are.values import Check, Evidence, Ruling
@@ -313,9 +313,10 @@ def by_words(fact: str, text: str, ruling: Ruling = EDITING, said: str = "") -> 
 def test_a_fact_in_a_passages_own_words_is_borne_out_whatever_the_verifier_says():
     text = f"It rained. {PAID}"
     ruling = by_words("The account received EUR 1,240,000 from Ardelle Trading", text)
-    assert (ruling.verdict, ruling.by, ruling.scores, ruling.unsure) == ("supportive", COPIED, {}, False)
+    assert (ruling.verdict, ruling.by, ruling.scores, ruling.unsure) == ("supportive", STATED, {}, False)
     assert text[slice(*ruling.window)] == PAID
     assert EDITING.note in ruling.note
+    assert by_words("Account 4471 received EUR 1,240,000 on 8 April", text).by == COPIED
 
 
 def test_a_passage_that_says_the_fact_decides_over_others_that_seem_to_contradict_it():
