@@ -12,7 +12,6 @@ from components.html import markdown_runs, rows_apart, visible
 from components.sentences import KINDS
 from components.style import component, listen
 from engine.analyses.case_verdict import FactVerdict, own_stand
-from engine.analyses.facts import source_of
 from engine.cases.blocks import cut_at_citations
 from engine.cases.places import numbered
 from engine.cases.review import Mark
@@ -150,9 +149,10 @@ def _searched(place: int, number: int, done: Iteration) -> str:
     if done.considered and not any(one.found_by for one in done.considered):
         return said
     found = done.found_with(number)
-    own = ", ".join(source_of(one) for one in found if one.number is not None)
+    numbers = ", ".join(str(one.number) for one in found if one.number is not None)
     titles = "; ".join(dict.fromkeys(one.title or one.document for one in found if one.number is None))
-    return f"{said}: {'. '.join(filter(None, (own, titles and f'corpus: {titles}'))) or 'nothing'}"
+    places = (numbers and f"passage{'s' * (',' in numbers)} {numbers}", titles and f"in the corpus {titles}")
+    return f"{said}: {'; '.join(filter(None, places)) or 'nothing'}"
 
 
 def _decided_first(done: Iteration) -> list[int]:
