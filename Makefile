@@ -18,7 +18,6 @@ TESTED := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfil
 run: $(VENV)/.run $(VENV)/.weights
 	@$(BIN)/python -m components.serve
 
-
 # All but the browser tests, and of these the main job of every page. CI runs both targets.
 test: $(VENV)/.dev $(VENV)/.weights
 	$(TESTED) -m "not long and (journey or not browser)"

@@ -12,6 +12,7 @@ from components.html import markdown_runs, rows_apart, visible
 from components.sentences import KINDS
 from components.style import component, listen
 from engine.analyses.case_verdict import FactVerdict, own_stand
+from engine.analyses.facts import found_in
 from engine.cases.blocks import cut_at_citations
 from engine.cases.places import numbered
 from engine.cases.review import Mark
@@ -148,11 +149,7 @@ def _searched(place: int, number: int, done: Iteration) -> str:
     said = f"{'Searched with' if place == 1 else 'Search phrase'} “{done.queries[number]}”"
     if done.considered and not any(one.found_by for one in done.considered):
         return said
-    found = done.found_with(number)
-    numbers = ", ".join(str(one.number) for one in found if one.number is not None)
-    titles = "; ".join(dict.fromkeys(one.title or one.document for one in found if one.number is None))
-    places = (numbers and f"passage{'s' * (',' in numbers)} {numbers}", titles and f"in the corpus {titles}")
-    return f"{said}: {'; '.join(filter(None, places)) or 'nothing'}"
+    return f"{said}: {found_in(done.found_with(number))}"
 
 
 def _decided_first(done: Iteration) -> list[int]:

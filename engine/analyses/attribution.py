@@ -215,7 +215,8 @@ def token_spans(case: Case, attribution: Attribution) -> list[tuple[int, int]]:
     tokens = [(token.start, token.end) for token in case.answer.tokens]
     chosen = attribution.details.token_spans or attribution.details.tokens
     if chosen and len(chosen) == len(attribution.per_token):
-        known = [t if isinstance(t, tuple) else tokens[t] for t in chosen if isinstance(t, tuple) or t < len(tokens)]
+        own = dict(enumerate(tokens))
+        known = [t if isinstance(t, tuple) else own[t] for t in chosen if isinstance(t, tuple) or t in own]
         if len(known) == len(chosen):
             return known
     # The tokens of another model's answer are not those of the scorer.

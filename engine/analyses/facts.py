@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -42,6 +43,7 @@ from engine.methods.are.are import check_answer, checking
 from engine.methods.are.backtrack import Decision
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
+from engine.methods.are.guards import COPIED, STATED, TOLD
 from engine.methods.are.tools import Task, Tools as Judges
 from engine.methods.are.values import (
     IN_WORDS,
@@ -206,16 +208,22 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[str, ...]:
         verdict = IN_WORDS.get(check.ruling.verdict, check.ruling.verdict)
         said.append(f"{source_of(seen)}: {verdict}{sure}{decides}")
     edit = f"{done.edit.before} becomes {done.edit.after}" if done.edit else ""
-    searched = " | ".join(
-        f"{query}: {', '.join(map(source_of, done.found_with(place))) or 'nothing'}"
-        for place, query in enumerate(done.queries)
-    )
+    searched = " | ".join(f"{query}: {found_in(done.found_with(place))}" for place, query in enumerate(done.queries))
     return name, str(number), searched, str(len(done.considered)), "; ".join(said), edit
 
 
 def source_of(one: Evidence) -> str:
     """Where evidence comes from: its number in the case, or its title in the corpus."""
     return f"passage {one.number}" if one.number is not None else f"corpus: {one.title or one.document}"
+
+
+def found_in(found: Sequence[Evidence]) -> str:
+    """Where the results of a search are from: the numbers of passages, then titles of the corpus, each once."""
+    numbers = [str(one.number) for one in found if one.number is not None]
+    titles = dict.fromkeys(f"“{one.title or one.document}”" for one in found if one.number is None)
+    passages = f"{'passages' if len(numbers) > 1 else 'passage'} {', '.join(numbers)}" if numbers else ""
+    corpus = f"in the corpus {', '.join(titles)}" if titles else ""
+    return "; ".join(filter(None, (passages, corpus))) or "nothing"
 
 
 def exchange_blocks(exchange: Exchange) -> list[Block]:
@@ -361,7 +369,20 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     record = check_answer(Task(case.question, case.answer.text, sources, Judges(verifier), settings))
     cosines = embedding_floor(embedder, case.answer.text, [p.text for p in case.passages])
     most = max(verifier.floor, cosines) + ROUNDED
-    return Outcome(values=less(record.to_dict()), floor=most)
+    return Outcome(values=_compared(record.to_dict()), floor=most)
+
+
+def _compared(result: Any) -> Any:
+    """The values of a check that are compared; checks older than `STATED` call it `COPIED`."""
+
+    def alike(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: alike(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return list(map(alike, value))
+        return value.replace(STATED, COPIED).replace(TOLD[STATED], TOLD[COPIED]) if isinstance(value, str) else value
+
+    return alike(less(result))
 
 
 def _collection(case: Case, settings: Verification, seen: Sequence[str], tools: Loaders) -> Collection | None:
@@ -453,5 +474,5 @@ KIND = Kind(
     run=_run,
     cost=_cost,
     terms=("facts", "edits", "report"),
-    again=Again(_again, _given),
+    again=Again(_again, _given, _compared),
 )

@@ -19,6 +19,7 @@ from engine.analyses.kind import OCCLUSION, SENTENCES, SETS, ByModel, Floor, Kin
 from engine.answer.prompt import passage_body
 from engine.answer.quoting_reader import whole_id
 from engine.answer.write import prompting
+from engine.core.errors import RecordError
 from engine.core.progress import Watch, last
 from engine.core.settings import Settings
 from engine.core.text import sentences
@@ -45,7 +46,10 @@ def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
 
     A sentence where none exceeds its floors is left out, and all are where the run was stopped before the last passage.
     """
-    found = PASSAGES.last(case)
+    try:
+        found = PASSAGES.last(case)
+    except RecordError:
+        return {}  # the report says that it cannot be read
     if found is None or len(set().union(*found.sources)) < len(case.passages):
         return {}
     result: dict[int, tuple[int, float, str]] = {}

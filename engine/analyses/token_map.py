@@ -33,7 +33,7 @@ from engine.cases.blocks import (
     table,
 )
 from engine.cases.review import Review
-from engine.core.errors import AttributionError, CannotDo
+from engine.core.errors import AttributionError, CannotDo, RecordError
 from engine.core.progress import last
 from engine.core.settings import Gradient, Settings
 from engine.core.text import counted as number_of
@@ -87,6 +87,13 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     method: str = INPUT_X_GRADIENT
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` where rows do not have a value for each token: a case file may contain anything."""
+        shape = tuple(len(spans) for _, spans in self.passages)
+        targets = len(self.sentences) + len(self.tokens)
+        if len(self.rows) not in (targets, targets + 1) or any(tuple(map(len, row)) != shape for row in self.rows):
+            raise ValueError("the rows do not match the passages and targets")
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -173,7 +180,7 @@ def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
 def _decisive(stamp: Stamp) -> tuple[object, ...]:
     """Inputs, weights and settings of a map, which decide its rows; an older stamp lacks settings that are defaults."""
     gradient = Gradient.from_dict(stamp.settings.get("gradient", {}))
-    return stamp.inputs, stamp.revision, stamp.dtype, stamp.template, {**stamp.settings, "gradient": gradient}
+    return stamp.inputs, stamp.revision, stamp.dtype, {**stamp.settings, "gradient": gradient}
 
 
 def _missing(asked: MapRows, answer: Answer, known: TokenMap | None) -> tuple[tuple[Span, ...], tuple[int, ...]]:
@@ -343,12 +350,15 @@ def methods_run(case: Case, model: str) -> dict[str, Attribution]:
     names = {method.name for method in registry.methods()}
     every = tuple((number,) for number in range(1, len(case.passages) + 1))
     for analysis in case.analyses:
-        if analysis.kind == TOKEN_MAP:
-            one = TokenMap.from_dict(analysis.result).by_passage()
-        elif analysis.kind in names:
-            one = Attribution.from_dict(analysis.result)
-        else:
-            continue
+        try:
+            if analysis.kind == TOKEN_MAP:
+                one = TokenMap.from_dict(analysis.result).by_passage()
+            elif analysis.kind in names:
+                one = Attribution.from_dict(analysis.result)
+            else:
+                continue
+        except RecordError:
+            continue  # the report says that it cannot be read
         if (one.model, one.sources) == (model, every):
             found[one.method] = one
             if one.details.alone:

@@ -116,8 +116,9 @@ def replay(case: str) -> None:
     path = Path(case)
     if path.is_file():
         with raised_as(FileError, f"{path.name} cannot be read", "Check its permissions.", OSError):
-            data = path.read_bytes()
-    found = read_case_file(data).case if path.is_file() else workbench().cases.load(case)
+            found = read_case_file(path.read_bytes()).case
+    else:
+        found = workbench().cases.load(case)
     result = run_replay(found, progress())
     for number in result.numbers:
         emit(number.to_dict())

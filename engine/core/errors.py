@@ -1,5 +1,28 @@
 """Every error that the engine raises on purpose.
 
+    GroundworkError
+    ├── InputError             what was given cannot be used as it is
+    │   ├── QuestionError          empty or too long
+    │   ├── FileError              a file cannot be read or holds no text
+    │   └── RecordError            a JSONL record lacks or garbles a field
+    ├── CorpusError            a collection cannot be used as asked
+    │   ├── CorpusNotFound
+    │   ├── CorpusMismatch         another embedder or chunking made it
+    │   └── CorpusLocked           another process is writing it
+    ├── CaseError              a case cannot be opened, imported or changed
+    │   ├── CaseNotFound
+    │   ├── CaseFrozen             signed off; a change makes a new version
+    │   └── CaseFileError          a case file does not validate or its hashes differ
+    ├── ModelError             a model cannot be loaded or did not answer
+    │   ├── ModelNotFound
+    │   ├── CannotDo               the model lacks a capability (score, gradients, ...)
+    │   ├── PromptTooLong          over the model's limit; never cut silently
+    │   ├── ServerError            a served model failed, timed out or went away
+    │   └── BudgetSpent            a served model may not be asked any more
+    ├── AttributionError       no attribution can be computed for these inputs
+    ├── StorageError           the disk is full or the data folder not writable
+    └── Cancelled              the user asked to stop
+
 A message is one or two sentences: what happened, and what to do next.
 """
 

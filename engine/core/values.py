@@ -12,7 +12,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -318,9 +318,12 @@ class Attribution(Value, frozen=True):
     details: Details = Details()
 
     def __post_init__(self) -> None:
-        """A case file may say anything: every row has a score for each source."""
-        if any(len(row) != len(self.sources) for row in (*self.scores, *self.per_token)):
-            raise ValueError("A row of scores does not have one for each source.")
+        """Raise `ValueError` where rows do not have a score for each source: a case file may contain anything."""
+        more = (self.details.alone, self.details.absolute, self.details.with_markers)
+        by_span = (self.scores, *filter(None, more))
+        rows = chain(self.per_token, *by_span)
+        if any(len(table) != len(self.spans) for table in by_span) or any(len(r) != len(self.sources) for r in rows):
+            raise ValueError("the scores do not match the spans and sources")
 
 
 class Step(Value, frozen=True):

@@ -352,7 +352,7 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
     title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
     blocks.append(Section(title, (Text(cited((TextRun(verdict.text),), case), "answer"),), level=3))
     blocks += _tracked(case, review)
-    blocks.append(Section("By whom, and how well", (Facts((*_judged(case, verdict), *hashes)),), level=3))
+    blocks.append(Section("Who judged it, and how reliably", (Facts((*_judged(case, verdict), *hashes)),), level=3))
     rows = (_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
     columns = ("No.", "Original sentence", "Verdict", "Evidence, quoted")
     return (*blocks, table("Every sentence with its best evidence", columns, rows))

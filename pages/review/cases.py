@@ -108,8 +108,8 @@ def take_away(case: Case) -> None:
     store = workbench().cases
     st.write("Each file is complete. The report opens offline and prints on A4.")
     # A reader of several reports tells the files apart by their questions.
-    asked = "-".join(re.findall(r"\w+", case.question.lower())[:6])
-    name = f"{asked[:60]}-{case.id}"
+    asked = "-".join(re.findall(r"\w+", case.question.lower())[:6])[:40].strip("-")
+    name = "-".join(filter(None, (asked, case.id)))
     kinds = (
         ("Report (HTML)", f"{name}.html", "text/html", lambda: html_report(*store.load_whole(case.id), _key())),
         (

@@ -51,7 +51,7 @@ def test_occlusion_draws_a_number_a_passage_under_the_banner(app, scored, page, 
     page.get_by_role("button", name="Leave each passage out").click()
     expect(page.locator(".card")).to_have_count(2)
     expect(page.locator(".cite")).to_have_text(["1", "2"])
-    expect(page.get_by_text("Written by imported. Scored by scorer.")).to_be_visible()
+    expect(page.get_by_text("Written by a system that the record does not name. Scored by scorer.")).to_be_visible()
     page.get_by_text("All scores:").click()
     table = page.locator(".gw-table").first
     expect(table.locator("tbody tr")).to_have_count(3)

@@ -139,4 +139,5 @@ def test_a_report_prints_on_few_pages_with_the_summary_on_the_first(chromium, tm
     pages = PdfReader(tmp_path / "report.pdf").pages
     assert len(pages) <= PAGES
     first = pages[0].extract_text()
-    assert "borne out" in first and "Content hash" in first
+    assert "borne out" in first and "Conclusion of the review" in first and "Facts judged by" in first
+    assert all(f"Case {name}. Content hash" in " ".join(page.extract_text().split()) for page in pages)

@@ -116,6 +116,7 @@ def test_the_filters_can_be_read_on_a_narrow_page(app, page):
         assert field.bounding_box()["width"] >= 96
 
 
+@pytest.mark.journey
 @pytest.mark.slow
 def test_compare_scores_two_imported_answers_on_one_scale(app, page, look):
     store = CaseStore(app.home / "cases.sqlite")

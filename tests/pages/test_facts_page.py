@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import components.cache
 from components.facts import _seen, tree_data
 from engine.analyses.case_verdict import case_verdict, fact_verdict, fact_verdicts
-from engine.analyses.facts import record_of
+from engine.analyses.facts import found_in, record_of
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.cases.places import numbered
 from engine.cases.review import MarkDraft, review_of
@@ -89,6 +89,13 @@ def test_a_fact_that_is_put_right_needs_no_attention():
         "Needs attention (2 of 3)",
         "Needs attention (1 of 3)",
     )
+
+
+def test_a_search_names_passages_and_titles_apart_and_each_once():
+    own = [Evidence(text="A.", source="case", title="T", number=n, score=0.5) for n in (4, 2)]
+    corpus = [Evidence(text="B.", source="corpus", title=title, score=0.5) for title in ("Ice; water", "Salt", "Salt")]
+    assert found_in(own[:1]) == "passage 4" and found_in([]) == "nothing"
+    assert found_in([*own, *corpus]) == "passages 4, 2; in the corpus “Ice; water”, “Salt”"
 
 
 def test_both_phrases_of_an_expansion_are_drawn_with_what_each_found():

@@ -44,11 +44,23 @@ def test_the_tables_mark_the_column_of_the_passage_and_the_row_of_the_sentence(p
     assert marked(page, case=EXAMPLE) == []
 
 
-@pytest.mark.parametrize("number", ["99", "0000000012", "9" * 5000, "-1"])
-def test_a_link_to_a_place_that_is_not_there_selects_none(number, store):
-    take_in(store)
-    for page in ("inspect/facts", "ask/ask"):
-        assert not [word for tag, word in marked(page, case=EXAMPLE, passage=number, sentence=number) if tag == "th"]
+@pytest.mark.parametrize(("number", "selected"), [("2", 2), ("99", None), ("0000000012", None), ("9" * 5000, None)])
+def test_a_link_to_a_place_that_is_not_there_selects_none(number, selected):
+    app = AppTest.from_function(chosen_places)
+    app.query_params["case"], app.query_params["sentence"], app.query_params["passage"] = "c", number, number
+    app.run()
+    assert not app.exception
+    assert [text.value for text in app.text] == [str(selected)] * 2
+
+
+def chosen_places():
+    import streamlit as st
+
+    from components import state
+
+    state.open_case_id()
+    st.text(state.selected_sentence(9))
+    st.text(state.selected_passage(9))
 
 
 def test_every_tab_of_attribution_has_its_figure_to_export_and_says_what_it_is_for(store):

@@ -56,7 +56,11 @@ from engine.models.alignment import stem
 from engine.models.protocols import Embedder, Entailment, Judged
 from engine.models.subject import holding_most, on_subject, plain_stems, with_pronouns
 
-COPIED, STATED = "word for word in the source", "in the words of the source"  # `STATED`: it has others between them
+COPIED, STATED = "word for word in the source", "in the words of the source"  # who judged in place of a verifier
+TOLD = {
+    COPIED: "the passage says it word for word",
+    STATED: "the passage says it in these words, with others between them",
+}
 ALL = 0.99  # share of the fact's words from which all are held: a parse is dear
 SAME = 0.5  # share from which a sentence's number or name may be what the fact should have
 PREFERS = 0.2  # p(supportive) that it adds, from which the passage contradicts the fact; bench/guards.py
@@ -196,10 +200,7 @@ def word_for_word(ruling: Ruling, pair: Read) -> Ruling:
         found, by = near, COPIED if _in_sequence(pair.fact, evidence[slice(*near)]) else STATED
     else:
         return ruling
-    told = ruling.because(
-        "the passage says it word for word" if by == COPIED else "the passage says it in these words"
-    ).note
-    return Ruling(verdict="supportive", by=by, note=told, window=found)
+    return Ruling(verdict="supportive", by=by, note=ruling.because(TOLD[by]).note, window=found)
 
 
 def _in_sequence(fact: str, sentence: str) -> bool:

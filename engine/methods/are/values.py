@@ -146,15 +146,17 @@ class Ruling(Value, frozen=True):
 
 
 def note_in_words(note: str) -> str:
-    """The note of a ruling with its verdicts in the words of the pages.
+    """The note of a ruling as the pages say it.
 
-    >>> note_in_words("editing required by V, 36% of its editing required verdicts are right")
-    'contradicted by V, 36% of its contradicted verdicts are right'
+    >>> note_in_words("supportive, because it says so; else irrelevant by V, 52% of its irrelevant verdicts are right")
+    'borne out, because it says so. Without this: not found by V; 52% of its not found verdicts are right'
     """
-    return _VERDICT.sub(lambda found: IN_WORDS[found[0].replace(" ", "_")], note)
+    said = _VERDICT.sub(lambda found: IN_WORDS[found[0].replace(" ", "_")], note)
+    return _SHARE.sub(r"\1;", said.replace("; else ", ". Without this: ", 1))
 
 
 _VERDICT = re.compile(r"\b(supportive|editing required|irrelevant)(?= by |, because | verdicts are | scores higher)")
+_SHARE = re.compile(r"(?<= by )([^,;]+),(?= \d)")
 UNSURE_AS = "; unsure, "  # in the note of a ruling, before the reason
 _BECAUSE = re.compile(r"supportive, because (?P<why>.+?); else ", re.DOTALL)
 

@@ -44,7 +44,7 @@ def metered(model: Any) -> Iterator[Meter]:
         )
 
 
-PAUSE = 0.1  # seconds after which who waits looks again
+PAUSE = 0.1  # seconds between two looks
 
 
 class Deadline(threading.Event):
@@ -61,7 +61,7 @@ class Deadline(threading.Event):
         return self._parent.is_set() or super().is_set() or self.expired
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set, in short parts: neither the cancel nor the time wakes who waits."""
+        """Wait until it is set, looking every `PAUSE` seconds: neither the cancel nor the time limit notifies it."""
         end = None if timeout is None else self._clock() + timeout
         while not self.is_set() and (end is None or self._clock() < end):
             self._parent.wait(min(PAUSE, end - self._clock()) if end is not None else PAUSE)

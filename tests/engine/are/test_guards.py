@@ -5,12 +5,23 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
+from engine.analyses.facts import KIND
 from engine.core.settings import Verification
 from engine.english.stated import states
 from engine.methods.are import guards
 from engine.methods.are.anchor import anchors, closest, contested
 from engine.methods.are.event_order import against, dated_parts, orders, turned
-from engine.methods.are.guards import COPIED, STATED, Read, doubted, guarded, unheld_nouns, with_guards, word_for_word
+from engine.methods.are.guards import (
+    COPIED,
+    STATED,
+    TOLD,
+    Read,
+    doubted,
+    guarded,
+    unheld_nouns,
+    with_guards,
+    word_for_word,
+)
 from engine.methods.are.quantities import quantities
 from engine.methods.are.rounds import deciding
 from engine.methods.are.values import Check, Evidence, Ruling
@@ -366,3 +377,12 @@ def test_modifiers_and_other_verbs_of_a_series_may_be_left_out(sentence: str, fa
 )
 def test_what_takes_something_back_or_belongs_to_another_word_is_not_stated(sentence: str, fact: str):
     assert not states(sentence, fact)
+
+
+def test_a_replay_takes_the_words_of_the_source_for_what_older_checks_called_them():
+    fact, text = "The account received EUR 1,240,000", PAID
+    now = by_words(fact, text)
+    before = replace(now, by=COPIED, note=EDITING.because(TOLD[COPIED]).note)
+    compared = KIND.again.compared
+    assert now.by == STATED and compared(now.to_dict()) == compared(before.to_dict())
+    assert compared(now.to_dict()) != compared(replace(before, by="Ada").to_dict())

@@ -12,6 +12,9 @@ from msgspec.structs import replace
 
 from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import after_edit, attribution_report, made, record_of, tracked_changes, tracked_runs
+from engine.analyses.kind import TOKEN_MAP
+from engine.analyses.occlusion import strongest
+from engine.analyses.token_map import methods_run
 from engine.cases.blocks import Facts, Section, name_of
 from engine.cases.importers import imported_case
 from engine.cases.places import decisions, numbered, places
@@ -257,7 +260,7 @@ def test_the_report_has_one_word_for_a_verdict_and_names_the_papers_once(case):
     assert "editing required" not in before and "irrelevant" not in before
     assert methods.count("supportive, editing required and irrelevant") == methods.count("editing required") == 1
     assert note_in_words("supportive, because it says so; else editing required by v, not measured; unsure") == (
-        "borne out, because it says so; else contradicted by v, not measured; unsure"
+        "borne out, because it says so. Without this: contradicted by v, not measured; unsure"
     )
     assert note_in_words('unsure, the passage says nothing like "irrelevant"').endswith('"irrelevant"')
 
@@ -364,10 +367,33 @@ def test_methods_of_the_records_are_defined_with_their_limits(case):
         assert f"<dt>{term}</dt>" not in bare
 
 
-def test_what_a_hand_made_file_says_of_scores_and_labels_stops_no_report(case):
-    result = {"method": "m", "model": "m", "unit": "nats", "spans": [[0, 3]], "sources": [[1], [2]], "scores": [[0.1]]}
-    odd = Analysis(id="x", kind="occlusion", stamp=case.stamp, result={**result, "per_token": []})
-    labels = Analysis(id="y", kind="labels", stamp=case.stamp, result={})
-    made = replace(case, analyses=(odd, labels))
-    assert html_report(made).count("What was stored") == 2
-    assert shared_scales(made) == {}
+GIVEN = {"method": "m", "model": "m", "unit": "nats", "spans": [[0, 3]], "sources": [[1], [2]], "per_token": []}
+MAP = {"model": "m", "target": "logit", "answer": {"text": "A."}, "sentences": [], "tokens": [], "argmax_differs": []}
+
+
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [
+        ("occlusion", {**GIVEN, "scores": [[0.1]]}),
+        ("occlusion", {**GIVEN, "scores": []}),
+        ("occlusion", {**GIVEN, "scores": [[0.1, 0.2]], "spans": [[0, 3], [4, 9]]}),
+        ("occlusion", {**GIVEN, "scores": [[0.1, 0.2]], "details": {"alone": [[0.1]]}}),
+        (TOKEN_MAP, {**MAP, "passages": [[1, [[0, 3]]], [2, [[0, 3]]]], "rows": [[[0.1]]]}),
+        ("labels", {}),
+    ],
+)
+def test_what_a_hand_made_file_says_of_scores_and_labels_stops_no_page(case, kind, result):
+    made = replace(case, analyses=(*case.analyses, Analysis(id="x", kind=kind, stamp=case.stamp, result=result)))
+    html = html_report(made)
+    assert html.count("What was stored") == 1 and ".." not in re.findall(r"This is not a valid [^<]+", html)[0]
+    assert (shared_scales(made), strongest(made)) == (
+        shared_scales(case),
+        strongest(case) if kind != "occlusion" else {},
+    )
+    assert methods_run(made, "m") == {}
+
+
+def test_a_token_before_the_first_is_none(case):
+    result = {**GIVEN, "scores": [[0.1, 0.2]], "per_token": [[0.1, 0.2]], "details": {"tokens": [-99]}}
+    odd = Analysis(id="x", kind="occlusion", stamp=case.stamp, result=result)
+    assert "What was stored" not in html_report(replace(case, analyses=(odd,)))

@@ -191,7 +191,8 @@ def test_flags_need_the_rows_of_the_first_content_tokens(model):
 
 def test_passages_are_ranked_by_the_sum_of_absolute_relevance(model):
     """A passage whose tokens cancel out is not put last for it."""
-    found = replace(mapped(model), rows=((((3.0, -3.0), (1.0,), (0.5,))),))
+    places = ((1, ((0, 3), (3, 6))), (2, ((0, 3),)), (3, ((0, 3),)))
+    found = replace(mapped(model), passages=places, rows=((((3.0, -3.0), (1.0,), (0.5,))),))
     assert found.passage_rows() == ((0.0, 1.0, 0.5),)
     assert found.absolute_rows() == ((6.0, 1.0, 0.5),)
     other = replace(found.by_passage(), scores=((2.0, 1.0, 0.5),), details=Details())
