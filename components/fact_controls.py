@@ -8,12 +8,11 @@ import streamlit as st
 
 from components.html import chips, show, visible
 from components.settings_panel import one_setting, settings_panel
-from engine.core.errors import FileError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings, all_settings
 from engine.methods.are.decompose import RULES
 from engine.models.calibration import own_calibrations
-from engine.models.catalogue import Entry, catalogue
+from engine.models.catalogue import offered
 from engine.models.defaults import default_for
 from engine.models.verifier import CALIBRATED, LARGE, MEDIUM, VERIFIERS
 
@@ -58,7 +57,7 @@ def fact_controls() -> Asked:
 
 def _decomposer() -> str:
     """Choose who splits the answer into facts; an installed model that does it better than the rules comes first."""
-    better = [entry.name for entry in _installed() if entry.splits]
+    better = [entry.name for entry in offered() if entry.installed and entry.splits]
     return st.selectbox(
         "Decomposed by",
         [*better, RULES],
@@ -80,7 +79,7 @@ def _verifier() -> str:
         format_func=lambda name: visible(f"{name} ({TOLD[name]})" if name in TOLD else name),
         help="Or type an NLI model's id or folder, or lm:MODEL for a language model that judges and edits.",
     )
-    base, installed = VERIFIERS.get(chosen, ""), {entry.name for entry in _installed()}
+    base, installed = VERIFIERS.get(chosen, ""), {entry.name for entry in offered() if entry.installed}
     if base and base not in installed:
         st.caption(f"This verifier runs on {base}. Install that model in Settings first.")
     elif chosen == EMBEDDED:
@@ -88,11 +87,3 @@ def _verifier() -> str:
         if better:
             st.caption(f"{better[-1].capitalize()} is installed. It is more accurate, and slower.")
     return chosen
-
-
-def _installed() -> list[Entry]:
-    """The installed models; none where the catalogue is damaged, which Settings says."""
-    try:
-        return [entry for entry in catalogue() if entry.installed]
-    except FileError:
-        return []

@@ -9,9 +9,9 @@ import streamlit as st
 
 from components import state
 from components.html import plain, visible
-from engine.core.errors import FileError, GroundworkError
+from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
-from engine.models.catalogue import catalogue
+from engine.models.catalogue import offered
 from engine.models.choices import READER, DType, Role, fast_bfloat16, read_defaults
 from engine.models.defaults import candidates, choose_default, choose_dtype, default_for, default_notes
 from engine.models.registry import TITLE, has_embedded, title_of, writers
@@ -140,10 +140,7 @@ def _missing(name: str) -> str:
 
 def _offer() -> str:
     """A better writer of the catalogue and its speed; empty if it is installed."""
-    try:
-        better = next((entry for entry in catalogue() if entry.answer_seconds and not entry.installed), None)
-    except FileError:
-        return ""  # shown in Settings
+    better = next((entry for entry in offered() if entry.answer_seconds and not entry.installed), None)
     if better is None:
         return ""
     return f"{better.name} writes better answers in about {better.answer_seconds} s each; install it in Settings."

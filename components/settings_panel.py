@@ -13,10 +13,10 @@ import streamlit as st
 from components import state
 from components.cache import workbench
 from components.html import plain, visible
-from engine.core.errors import FileError, InputError
+from engine.core.errors import InputError
 from engine.core.settings import BEST_SENTENCE, PAPERS, Setting, Settings, all_settings
 from engine.core.text import counted
-from engine.models.catalogue import EMBEDDER, catalogue
+from engine.models.catalogue import EMBEDDER, offered
 from engine.models.embedder import DEFAULT
 from engine.workbench import Workbench
 
@@ -171,16 +171,8 @@ def _options(setting: Setting) -> tuple[str, ...]:
     if setting.path == "retrieval.reranker":
         return (BEST_SENTENCE, *papers)
     if setting.path == "retrieval.embedder":
-        return tuple(dict.fromkeys([DEFAULT, *_installable(), *papers]))
+        return tuple(dict.fromkeys([DEFAULT, *(entry.name for entry in offered() if entry.kind == EMBEDDER), *papers]))
     return setting.choices
-
-
-def _installable() -> list[str]:
-    """The embedders of the catalogue; none where it is damaged, which Settings says."""
-    try:
-        return [entry.name for entry in catalogue() if entry.kind == EMBEDDER]
-    except FileError:
-        return []
 
 
 def _titled(setting: Setting) -> Callable[[str], str]:

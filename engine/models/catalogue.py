@@ -150,6 +150,14 @@ def catalogue() -> tuple[Entry, ...]:
     return read_catalogue(Path(place) if place else SHIPPED)
 
 
+def offered() -> tuple[Entry, ...]:
+    """Every model that can be installed; none where the catalogue is damaged, which stops no page: Settings says so."""
+    try:
+        return catalogue()
+    except FileError:
+        return ()
+
+
 def read_catalogue(path: Path) -> tuple[Entry, ...]:
     """The entries of a catalogue file; `FileError` where it cannot be read or names a path outside its folder."""
     failures = (OSError, ValueError, TypeError)  # those of TOML and of msgspec among them
@@ -176,11 +184,8 @@ def _stays_inside(path: str) -> bool:
 
 
 def names_of_folders() -> dict[Path, str]:
-    """The name of each model by its folder; empty where the catalogue is damaged, which must not stop a listing."""
-    try:
-        return {entry.folder: entry.name for entry in catalogue()}
-    except FileError:
-        return {}
+    """The name of each model by its folder."""
+    return {entry.folder: entry.name for entry in offered()}
 
 
 def entry_of(name: str) -> Entry:

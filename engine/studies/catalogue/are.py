@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from engine.analyses.claims import PEERS, PeerOptions
 from engine.analyses.facts import KIND as FACTS, FactsOptions
@@ -23,6 +22,7 @@ from engine.analyses.kind import Kind, examine
 from engine.answer.citations import annotate, style_of
 from engine.answer.write import Written
 from engine.core.files import package_versions
+from engine.core.metrics import harmonic_mean
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.statistics import FEWEST, bootstrap_of_means
@@ -170,10 +170,7 @@ def f1(first: Mapping[str, float], second: Mapping[str, float]) -> Measure:
     return Measure(value=found.mean, low=low, high=high, n=len(shared))
 
 
-def harmonic(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """2ab / (a + b), 0 where both are 0; elementwise."""
-    total = first + second
-    return np.divide(2 * first * second, total, out=np.zeros_like(total), where=total > 0)
+harmonic = np.vectorize(harmonic_mean, otypes=[np.float64])
 
 
 # The comparison.
