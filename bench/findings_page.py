@@ -226,7 +226,8 @@ def figure(run: Evaluation, names: str, name: str) -> str:
     file = IMAGES / f"{names.replace('+', '-and-')}-{name.replace('_', '-')}.svg"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(svg(drawn(found[name])), encoding="utf-8")
-    return f"![{one_line(found[name].title)}](images/findings/{file.name})"
+    title = one_line(found[name].title)
+    return f"**{title}**\n\n![{title}](images/findings/{file.name})"
 
 
 def svg(chart: Any) -> str:
