@@ -8,6 +8,8 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
+from engine.workbench import Workbench
+
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> The kiln is green."
 
 
@@ -57,8 +59,11 @@ def test_many_files_left_out_of_an_archive_are_named_in_a_fold(app, page, look):
     look(page, "corpora_left_out")
 
 
-def test_passage_text_is_never_markup(app, page):
-    page.goto(f"{app.url}/corpora?corpus=field+notes")
+def test_passage_text_is_never_markup(app, page, at_home, tmp_path):
+    (tmp_path / "kiln.txt").write_text(HOSTILE)
+    with at_home(app.home):
+        Workbench().ingest([tmp_path / "kiln.txt"], "kilns")
+    page.goto(f"{app.url}/corpora?corpus=kilns")
     expect(page.locator(".gw-doc")).to_contain_text("<script>")
     assert page.title() != "owned"
 
