@@ -149,6 +149,18 @@ def test_a_rerun_that_changes_only_the_view_embeds_nothing(app, monkeypatch):
     assert calls == []
 
 
+def test_two_uploads_of_one_name_are_told(app):
+    app.run()
+    app.switch_page("pages/ask/corpora.py").run()
+    app.text_input(key="add_name").input("two")
+    files = [("notes.txt", text, "text/plain") for text in (b"The kiln is green.", b"The pond froze in May.")]
+    app.file_uploader(key="add_files").set_value(files)
+    next(button for button in app.button if button.label == "Add").click().run()
+    app.session_state["groundwork_runs"]["ingest"].future.result()
+    app.run()
+    assert any("Another file in this batch" in said.value for said in app.warning)
+
+
 def test_a_corpus_with_a_damaged_manifest_is_shown_with_the_button_that_removes_it(app):
     broken = home() / "corpora" / "broken"
     broken.mkdir(parents=True)

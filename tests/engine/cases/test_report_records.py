@@ -393,6 +393,11 @@ def test_what_a_hand_made_file_says_of_scores_and_labels_stops_no_page(case, kin
     assert methods_run(made, "m") == {}
 
 
+def test_an_entropy_of_nothing_is_told(case):
+    nothing = Analysis(id="x", kind="entropy", stamp=case.stamp, result={"found": {}})
+    assert "Nothing was measured." in html_report(replace(case, analyses=(nothing,)))
+
+
 def test_a_token_before_the_first_is_none(case):
     result = {**GIVEN, "scores": [[0.1, 0.2]], "per_token": [[0.1, 0.2]], "details": {"tokens": [-99]}}
     odd = Analysis(id="x", kind="occlusion", stamp=case.stamp, result=result)
