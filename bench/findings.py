@@ -147,7 +147,7 @@ RUNS = (
     attr_rag("reader-nq", "nq_gold_passage_asked/qa.jsonl", READER, 100, 128),
     chunks("reader", READER, 0, 128),
     attr_rag_at_ten("ten-small", SMALL, 96),
-    are("are-summaries", SUMMARIES, SMALL, 100, [], ["are", "drqa", "efec-style"]),
+    are("are-summaries", SUMMARIES, SMALL, 100, [], ["are", "drqa"]),
     *map(are_claims, ("supportive", "editing_required", "irrelevant")),
     only("set", "xsum", are("are-summaries-capable", SUMMARIES, CAPABLE, 40, ALL_ROLES, ARE_AND_OTHERS)),
     are("are-editor", DRAFTS, CAPABLE, 0, ["editor"], ["are"]),

@@ -63,7 +63,7 @@ from engine.models.verifier import origin_of
 from engine.prompts import templates_hash
 
 LANGUAGE_MODEL = "lm:"  # before the name of a language model in the verifier's place
-TEMPLATES = ("clauses", "facts", "verdict", "expand", "edit")
+TEMPLATES = ("clauses", "facts", "verdict", "choose_one", "reason_first", "expand", "edit")
 
 
 def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
@@ -108,11 +108,9 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     ]
     if record.report is not None:
         blocks.append(part("Attribution report", attribution_report(case, record, record.report)))
-    later = (one for fact in record.facts for done in fact.iterations for one in done.exchanges)
-    exchanges = [*record.decomposition.exchanges, *later]
-    if exchanges:
-        asked = tuple(block for one in exchanges for block in exchange_blocks(one))
-        blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", asked))
+    if record.exchanges:
+        asked = tuple(block for one in record.exchanges for block in exchange_blocks(one))
+        blocks.append(Fold(f"What the language model was asked and replied ({len(record.exchanges)})", asked))
     return blocks
 
 
@@ -331,6 +329,7 @@ def _edits_table(record: AreRecord, review: Review) -> Table:
     return table("Edits, and what was decided", columns, rows)
 
 
+LATER_GUARDS = ("roles", "left_open", "parties", "sentence_alone")  # that the first checks were made without
 ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its last
 BY_PROMPT = "a language model took part and some of its replies were not saved; check the answer again instead"
 
@@ -346,11 +345,10 @@ class FactsGiven(Value, frozen=True):
 
 def _given(record: AreRecord) -> FactsGiven:
     seen = [e for fact in record.facts for done in fact.iterations for e in done.considered if e.source == "corpus"]
-    exchanged = record.decomposition.exchanges or any(d.exchanges for f in record.facts for d in f.iterations)
     return FactsGiven(
         finished=record.finished,
         verifier=record.report.after.by if record.report else record.verifier,
-        by_prompt=bool(exchanged) or record.decomposer != RULES,
+        by_prompt=bool(record.exchanges) or record.decomposer != RULES,
         corpus=tuple(dict.fromkeys(e.passage for e in seen)),
     )
 
@@ -361,8 +359,9 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why="the check was stopped early; check the answer again, then replay it")
     if asked.by_prompt:
         return Outcome(why=BY_PROMPT)
-    # A check that is older than the guard of roles ran without it.
-    settings = Verification.from_dict({"roles": False, **analysis.stamp.settings.get("verification", {})})
+    # A check that is older than a guard ran without it.
+    stamped = analysis.stamp.settings.get("verification", {})
+    settings = Verification.from_dict({**dict.fromkeys(LATER_GUARDS, False), **stamped})
     collection = _collection(case, settings, asked.corpus, tools)
     embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked.verifier))
     sources = Sources(embedder, case.passages, collection, analysis.stamp.settings.get("mode", "hybrid"))

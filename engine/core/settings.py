@@ -203,6 +203,7 @@ class Verification(Value, frozen=True):
     evidence_from: Annotated[Literal["case", "corpus", "both"], about("Evidence from")] = "both"
     passages: Annotated[int, about("Passages searched per fact", "passages", ge=1)] = 10
     keep: Annotated[int, about("Passages checked per fact and source", "passages", ge=1)] = 3
+    rank_by: Annotated[Literal["relevance", "similarity"], about("Check the passages first by")] = "relevance"
     max_iterations: Annotated[int, about("Rounds, at most", "rounds", ge=1)] = 3
     demonstrations: Annotated[int, about("Worked examples for a language model", "examples, at most 3", ge=0)] = 3
     # Our own, beside a verifier: see methods/are/guards.py and anchor.py.

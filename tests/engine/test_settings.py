@@ -142,6 +142,7 @@ FACTS = {
     "verification.passages": 4,
     "verification.keep": 2,
     "verification.max_iterations": 1,
+    "verification.rank_by": "similarity",
     "verification.demonstrations": 1,
     "verification.word_for_word": False,
     "verification.sentence_alone": False,

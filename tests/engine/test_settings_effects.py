@@ -115,6 +115,7 @@ FACTS = {
     "verification.evidence_from": "corpus",
     "verification.passages": 1,
     "verification.keep": 1,
+    "verification.rank_by": "similarity",
     "verification.max_iterations": 1,
     "verification.anchored": False,
     "verification.edit": False,

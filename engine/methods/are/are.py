@@ -91,7 +91,9 @@ def _unfinished(task: Task, found: Decomposition) -> AreRecord:
     judged_by = tools.judge.name if tools.judge and not tools.both else tools.verifier.name
     both = f", with {tools.judge.name}" if tools.judge and tools.both else ""
     nowhere = "The answer has no evidence to check against. Choose a corpus, or use a case with passages."
-    joined = "Without clauses the revised answer consists of the joined facts; Pres compares it with the answer."
+    joined = (
+        "Without clauses the revised answer is the facts joined; Pres compares it with the answer less its markers."
+    )
     unparsed = f"{found.fallbacks} replies were unparsable; rules split the text there."
     several = f"Checks the {task.settings.keep} best passages per source (ARE checks 1)."
     notes = (
@@ -130,7 +132,7 @@ def attribution_report(
     task: Task, text: str, found: Decomposition, records: Sequence[FactRecord], edits: Sequence[Placed], watch: Watch
 ) -> Report:
     """E_i of each clause, and the measures of the answer and of `text`, the revised one."""
-    answer, verifier = task.answer, task.reader
+    answer, verifier = plain(task.answer) if found.text else task.answer, task.reader  # facts have no markers to keep
     sets = [clause_evidence(records, number) for number in range(len(found.clauses))]
     joined = ["\n".join(one.text for one in evidence) for evidence in sets]
     before = [plain(clause.text) for clause in found.clauses]

@@ -52,7 +52,7 @@ def _between(start: int, end: int, origin: dict[int, int], answer: str) -> tuple
 
 
 def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) -> list[Placed]:
-    """Every change of every edited fact, placed where that is certain; equal ones of two facts once."""
+    """Every change of every edited fact, placed where that is certain; equal ones of two facts once, a placed one."""
     result: list[Placed] = []
     for number, record in enumerate(records):
         edit, evidence = record.edit, record.evidence
@@ -80,26 +80,28 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
                 evidence=evidence,
                 ruling=edit.ruling,
             )
-            known = ((p.start, p.end, p.old, p.new, p.status) for p in result)
-            if (start, end, old, new, placed.status) not in known:
-                result.append(placed)
-    ordered = sorted(_without_overlaps(result), key=lambda e: (e.start, e.end))
-    return [replace(edit, id=str(number)) for number, edit in enumerate(ordered, start=1)]
+            result.append(placed)
+    unique: dict[tuple[int, int, str, str], Placed] = {}
+    for one in sorted(without_overlaps(result), key=lambda e: (e.start, e.end, e.status != "placed")):
+        unique.setdefault((one.start, one.end, one.old, one.new), one)
+    return [replace(edit, id=str(number)) for number, edit in enumerate(unique.values(), start=1)]
 
 
-def _without_overlaps(found: list[Placed]) -> list[Placed]:
+def without_overlaps(found: list[Placed]) -> list[Placed]:
     """Of edits that share characters the first stays placed, later ones become suggestions with all of their fact."""
-    kept: list[Placed] = []
     meeting: set[int] = set()
-    for edit in found:
-        placed = [other for other in kept if other.status == "placed" and other.fact not in meeting]
-        if edit.status == "placed" and any(
-            ((edit.start < other.end and other.start < edit.end) or (edit.start, edit.end) == (other.start, other.end))
-            for other in placed
-        ):
+    for place, edit in enumerate(found):
+        earlier = [other for other in found[:place] if other.status == "placed" and other.fact not in meeting]
+        if edit.status == "placed" and any(_meet(edit, other) for other in earlier):
             meeting.add(edit.fact)
-        kept.append(edit)
-    return [_suggestion(edit, "it overlaps another edit") if edit.fact in meeting else edit for edit in kept]
+    return [_suggestion(edit, "it overlaps another edit") if edit.fact in meeting else edit for edit in found]
+
+
+def _meet(one: Placed, other: Placed) -> bool:
+    """Do two edits change the same characters, each to something else."""
+    if (one.start, one.end) == (other.start, other.end):
+        return one.new != other.new
+    return one.start < other.end and other.start < one.end
 
 
 def _suggestion(edit: Placed, why: str) -> Placed:
@@ -107,7 +109,7 @@ def _suggestion(edit: Placed, why: str) -> Placed:
 
 
 def clause_evidence(records: Sequence[FactRecord], clause: int) -> tuple[Evidence, ...]:
-    """The evidence that the outcomes of a clause's facts rest on, each passage once: E_i before it is joined."""
+    """The evidence of the last round of each of a clause's facts, each passage once: E_i before it is joined."""
     found: dict[str, Evidence] = {}
     for record in records:
         done = record.last

@@ -143,13 +143,15 @@ def _revised(run: _Run, found: Sequence[Evidence | None]) -> str:
     for done, one in enumerate(found):
         run.watch.step(run.name, done, len(found))
         if one is not None:
-            ruling, _ = ask_verdict(text, one.text, text, run.writer, run.watch, demonstrations=run.shown)
+            ruling, exchange = ask_verdict(text, one.text, text, run.writer, run.watch, demonstrations=run.shown)
+            run.exchanges.append(exchange)
             text = _edited(run, text, one.text) if ruling.verdict == "editing_required" else text
     return text
 
 
 def _edited(run: _Run, text: str, evidence: str) -> str:
-    edit = asked_edit(text, evidence, run.writer, run.watch, demonstrations=run.shown)[0]
+    edit, exchange = asked_edit(text, evidence, run.writer, run.watch, demonstrations=run.shown)
+    run.exchanges.append(exchange)
     return edit.after if edit else text
 
 

@@ -3,7 +3,7 @@
 With a language model by prompt (`clauses`, `facts`), asking, parsing and deciding apart; without one, and wherever a
 reply cannot be used, by rules on a dependency tree (`engine/english/statements.py`), which is said on the fact and
 counted.
-Left out: the instruction-tuned Llama; a tuned model is used by giving its name.
+Left out: the instruction-tuned Llama and its reply with clauses and facts in one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _trimmed(text: str, start: int, end: int) -> Span:
 
 RULES = "rules"
 _WORD = re.compile(r"\w+|[^\w\s]")
-LONGEST = 400  # tokens of a reply
+LONGEST = 400  # tokens of a reply; one that repeats a longer answer may have more
 _MOST = 24  # facts of a clause that are read from a reply
 _LOOSE = frozenset("\"'“”‘’«»`*")  # marks that a copy may have or lack
 _FINAL = frozenset(".,;:!?…")
@@ -222,9 +222,9 @@ def _spans(
 ) -> tuple[Span, ...]:
     if writer is None:
         return clause_spans(text)
-    prompt = ask("clauses", demonstrations, text=text)
+    prompt, limit = ask("clauses", demonstrations, text=text), max(LONGEST, 100 + 2 * len(text.split()))
     watch.step("clauses")
-    spans, exchange = asked("clauses", prompt, writer, LONGEST, lambda reply: parse_clauses(reply, text), watch)
+    spans, exchange = asked("clauses", prompt, writer, limit, lambda reply: parse_clauses(reply, text), watch)
     exchanges.append(exchange)
     claims = clause_spans(text)
     return tuple(s for s in spans if any(a < s[1] and s[0] < b for a, b in claims)) if spans else claims

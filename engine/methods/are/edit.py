@@ -248,4 +248,4 @@ def asked_edit(
     fix, edit = in_its_place(fix, fact, evidence), None
     if fix != fact:
         edit = Edit(before=fact, after=fix, changes=changes(fact, fix), why=wrong, made_by=writer.name)
-    return edit, Exchange(step="edit", prompt=prompt.text, reply=written.text, parsed=edit is not None)
+    return edit, Exchange(step="edit", prompt=prompt.text, reply=written.text, parsed=parsed is not None)

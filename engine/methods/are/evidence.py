@@ -3,7 +3,7 @@
 Sources are the case's own passages ("faithful to what it was given") and a collection ("supported elsewhere"), kept
 apart. Similarity is the cosine of the embedder's vectors; of a case passage the closest sentence counts where it is
 closer than the whole. The most similar passages are put in the order of their relevance, of which similarity is one
-part (`engine.retrieve.relevance`); ARE ranks by similarity alone. Left out: web search.
+part (`engine.retrieve.relevance`), or in ARE's, by similarity alone. Left out: web search, ARE's cross-encoder.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def find_evidence(
     cited: Sequence[frozenset[int]] = (),
     verifier: Entailment | None = None,
 ) -> list[tuple[Evidence, ...]]:
-    """For each fact what `queries[i]` found, the case's passages first, each source by falling relevance to the fact.
+    """For each fact what `queries[i]` found, the case's passages first, each source as `settings.rank_by` says.
 
     At most `settings.passages` a source, the most similar ones, and with `settings.anchored` the case passages that
     `cited` names for the fact; a passage of the case is not offered again as one of the corpus. The `verifier` reads
@@ -88,13 +88,17 @@ def find_evidence(
             )
             for mine, theirs in zip(found, searched, strict=True)
         ]
-    return _by_relevance(facts, found, verifier, watch)
+    if settings.rank_by == "relevance":
+        found = _with_relevance(facts, found, verifier, watch)
+    else:
+        found = [tuple(replace(one, relevance=max(one.score, 0.0)) for one in seen) for seen in found]
+    return [tuple(sorted(seen, key=lambda one: (one.source != "case", -one.relevance))) for seen in found]
 
 
-def _by_relevance(
+def _with_relevance(
     facts: Sequence[str], found: Sequence[tuple[Evidence, ...]], verifier: Entailment | None, watch: Watch
 ) -> list[tuple[Evidence, ...]]:
-    """The evidence of each fact with its relevance, each source by falling relevance, the case's passages first.
+    """The evidence of each fact with its relevance.
 
     A passage is as relevant as its sentence with most of the fact's words, with the passage's own similarity.
     """
@@ -107,8 +111,7 @@ def _by_relevance(
     for fact, seen, texts in zip(facts, found, closest, strict=True):
         bearing = [next(verdicts) for _ in texts] if verdicts is not None else None
         scores = relevance_of([one.score for one in seen], word_shares(fact, texts), bearing)
-        ranked = [replace(one, relevance=round(r.score, 4)) for one, r in zip(seen, scores, strict=True)]
-        result.append(tuple(sorted(ranked, key=lambda one: (one.source != "case", -one.relevance))))
+        result.append(tuple(replace(one, relevance=round(r.score, 4)) for one, r in zip(seen, scores, strict=True)))
     return result
 
 

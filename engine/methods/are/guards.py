@@ -42,6 +42,7 @@ from engine.english.left_open import left_open
 from engine.english.notation import amounts, either_day, values
 from engine.english.parser import common_nouns
 from engine.english.parties import exchanged
+from engine.english.pronouns import opens_with_pronoun
 from engine.english.stated import states
 from engine.english.statements import split
 from engine.english.words import WHAT, WHO
@@ -49,7 +50,7 @@ from engine.methods.are.anchor import SPEAKS, Anchor
 from engine.methods.are.edit import CANDIDATES, Replacement, apply, replacements
 from engine.methods.are.event_order import against
 from engine.methods.are.names import names
-from engine.methods.are.shared_words import WORD, is_content, missing
+from engine.methods.are.shared_words import WORD, is_content, missing, rough_stems
 from engine.methods.are.values import UNSURE_AS, Evidence, Ruling
 from engine.methods.are.verdict import judged_twice
 from engine.models.alignment import stem
@@ -194,7 +195,9 @@ def word_for_word(ruling: Ruling, pair: Read) -> Ruling:
     evidence, near = pair.evidence.text, (pair.anchor.start, pair.anchor.end)
     wanted = " ".join(pair.said.split())
     whole = (span for span in sentences(evidence) if " ".join(evidence[slice(*span)].split()) == wanted)
-    if (found := next(whole, None)) is not None:
+    # A copy of "It opened in 1978" says so of the fact's bridge only where the passage names this one.
+    named = not opens_with_pronoun(wanted) or rough_stems(pair.fact) <= rough_stems(f"{pair.evidence.title} {evidence}")
+    if named and (found := next(whole, None)) is not None:
         by = COPIED
     elif pair.anchor.share > ALL and states(evidence[slice(*near)], pair.fact):
         found, by = near, COPIED if _in_sequence(pair.fact, evidence[slice(*near)]) else STATED

@@ -74,20 +74,20 @@ def one_round(
     task: Task, found: Decomposition, records: list[FactRecord], number: int, watch: Watch
 ) -> Iterator[FactRecord]:
     """One round on the facts that are open, each as it is settled and put into `records`."""
-    works = []
+    works, checked = [], found.text or task.answer
     for place, record in enumerate(records):
         if _open(record, number, task.settings):
             clause, fact = found.clauses[record.clause], record.fact.text
             queries: tuple[str, ...] = (fact,)
             exchange: Exchange | None = None
             if number:  # its expansions after the first round
-                context = clause.text if number > 1 else ""
+                context = without_markers(clause.text) if number > 1 else ""
                 queries, exchange = expand(fact, task.question, task.tools.expander, context, watch)
-            said = _sentence(task.answer, clause)
+            said = _sentence(checked, clause)
             works.append(_Work(place, record, clause.text, said, queries, exchange))
     if not works:
         return
-    cited = [cited_numbers(task.answer, found.clauses[work.record.clause]) for work in works]
+    cited = [cited_numbers(checked, found.clauses[work.record.clause]) for work in works]
     reader = task.reader if task.tools.measured else None
     facts, searched = [work.fact for work in works], [work.queries for work in works]
     considered = find_evidence(facts, searched, task.sources, task.settings, watch, cited, reader)
@@ -108,10 +108,10 @@ def one_round(
         yield records[work.place]
 
 
-def _sentence(answer: str, clause: Clause) -> str:
-    """The answer's sentence in which the clause begins, without citation markers."""
-    spans = cited_sentences(answer, style_of(answer))
-    return next((without_markers(answer[a:b]) for a, b in spans if a <= clause.start < b), clause.text)
+def _sentence(text: str, clause: Clause) -> str:
+    """The sentence of the text in which the clause begins, without citation markers."""
+    spans = cited_sentences(text, style_of(text))
+    return next((without_markers(text[a:b]) for a, b in spans if a <= clause.start < b), clause.text)
 
 
 def _open(record: FactRecord, number: int, settings: Verification) -> bool:
@@ -233,9 +233,8 @@ def _edited(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Iter
     dated = work.dated if task.settings.event_order else ()
     for anchor, one in asked[:EDITED_FROM]:
         beside = others(anchor, work.near, texts, work.clause, dated)
-        edit, exchange = _edit(task, work.fact, one, anchor, beside, watch)
-        said = (*iteration.exchanges, *([exchange] if exchange else []))
-        iteration = replace(iteration, exchanges=said)
+        edit, exchanges = _edit(task, work.fact, one, anchor, beside, watch)
+        iteration = replace(iteration, exchanges=(*iteration.exchanges, *exchanges))
         if edit is not None and (iteration.edit is None or _by_itself(edit)):
             iteration = replace(iteration, edit=edit, decided=asking[anchor.evidence])
         if edit is not None and _by_itself(edit):
@@ -251,19 +250,20 @@ def _by_itself(edit: Edit) -> bool:
 
 def _edit(
     task: Task, fact: str, evidence: Evidence, anchor: Anchor, beside: Others, watch: Watch
-) -> tuple[Edit | None, Exchange | None]:
+) -> tuple[Edit | None, tuple[Exchange, ...]]:
     """An edit that was checked again and agrees with the passage; none where editing is switched off."""
     tools = task.tools
     if not task.settings.edit:
-        return None, None
+        return None, ()
     if tools.editor is None:
-        return anchored_edit(fact, evidence, anchor, beside, task.reader, watch), None
+        return anchored_edit(fact, evidence, anchor, beside, task.reader, watch), ()
     shown = task.settings.demonstrations
-    edit, exchange = asked_edit(fact, evidence.text, tools.editor, watch, demonstrations=shown)
+    edit, *exchanges = asked_edit(fact, evidence.text, tools.editor, watch, demonstrations=shown)
     if edit is None:
-        return None, exchange
+        return None, tuple(exchanges)
     if tools.judge is not None and not tools.measured:
-        ruling = ask_verdict(edit.after, evidence.text, task.answer, tools.judge, watch, demonstrations=shown)[0]
+        ruling, again = ask_verdict(edit.after, evidence.text, task.answer, tools.judge, watch, demonstrations=shown)
+        exchanges.append(again)
     else:
         ruling = judge([(edit.after, evidence.text)], task.reader, watch)[0]
-    return (replace(edit, ruling=ruling) if ruling.verdict == "supportive" else None), exchange
+    return (replace(edit, ruling=ruling) if ruling.verdict == "supportive" else None), tuple(exchanges)

@@ -81,8 +81,8 @@ EvidenceFrom = Literal["case", "corpus", "both"]
 class Evidence(Value, frozen=True):
     """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine.
 
-    `relevance` in [0, 1] is what it was ranked by: of its closest sentence or itself (`engine.retrieve.relevance`).
-    `in_corpus`: a passage of the case that the search found in the corpus as well.
+    `relevance` in [0, 1] is what it was ranked by: that of its closest sentence or itself (`engine.retrieve.relevance`)
+    or its cosine. `in_corpus`: a passage of the case that the search found in the corpus as well.
     `found_by` are the places of the round's queries that found it.
     """
 
@@ -382,3 +382,9 @@ class AreRecord(Value, frozen=True):
     def checked(self) -> str:
         """The text that clauses and edits have their offsets in: the answer, or its facts joined (no clauses)."""
         return self.decomposition.text or self.answer
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All that a language model was asked, and its replies."""
+        later = (one for fact in self.facts for done in fact.iterations for one in done.exchanges)
+        return *self.decomposition.exchanges, *later

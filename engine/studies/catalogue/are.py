@@ -29,7 +29,7 @@ from engine.core.statistics import FEWEST, bootstrap_of_means
 from engine.core.values import Answer, Case, Stamp, Value
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
 from engine.methods.are.decompose import decompose
-from engine.methods.are.values import Measures
+from engine.methods.are.values import Exchange, Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
@@ -72,7 +72,6 @@ def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     options = FactsOptions(verifier=tools.config.verifier, both=False, **by_model)
     case = examined(tools, answered(tools, unit, example, watch), FACTS, options, settings, watch)
     (record,) = FACTS.of(case)
-    unparsed = record.decomposition.fallbacks + sum(fact.outcome == "unparsed" for fact in record.facts)
     cost = Cost(forwards=None, tokens=None, seconds=record.seconds)
     assert record.report is not None, "a finished check has a report"
     values = {
@@ -84,7 +83,7 @@ def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
         "edits": sum(edit.status == "placed" for edit in record.edits),
         "outcomes": dict(sorted(Counter(fact.outcome for fact in record.facts).items())),
     }
-    return Found(values=values, case=case, cost=cost, unparsed=unparsed)
+    return Found(values=values, case=case, cost=cost, unparsed=_unparsed(record.exchanges))
 
 
 def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
@@ -100,7 +99,9 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     ((found,),) = (peers.runs for peers in PEERS.of(case))
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     assert found.before is not None
-    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}
+    missing = (
+        {} if found.aggregated else {"aggregated_attr_r": "It has no evidence by clause, or changed their number."}
+    )
     aggregated = _measures(found.aggregated, "aggregated_") if found.aggregated else {"aggregated_attr_r": None}
     values = {
         **_measures(found.measures),
@@ -109,7 +110,11 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
         "revised": found.revised,
         "evidence": [one.text for one in found.evidence],
     }
-    return Found(values=values, missing=missing, case=case, cost=cost)
+    return Found(values=values, missing=missing, case=case, cost=cost, unparsed=_unparsed(found.exchanges))
+
+
+def _unparsed(exchanges: Sequence[Exchange]) -> int:
+    return sum(not exchange.parsed for exchange in exchanges)
 
 
 def _measures(measures: Measures, prefix: str = "") -> dict[str, float]:
@@ -122,14 +127,25 @@ def _roles(tools: StudyTools) -> tuple[str, ...]:
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
-    """Every fact against every passage kept, in every round; a language model's calls where it has a part."""
+    """Every fact against every passage kept, in every round; a language model's calls where it has a part.
+
+    A method that asks about the answer is taken to ask one question for each fact.
+    """
     how, roles = tools.settings(unit.seed).verification, _roles(tools)
     text = example.answer or "x" * 3 * tools.settings(unit.seed).decoding.max_new_tokens
     clauses = decompose(text).clauses
     facts = sum(len(clause.facts) for clause in clauses)
-    pairs = facts * how.keep * (2 if how.evidence_from == "both" else 1) * how.max_iterations
-    calls = int(not example.answer) + (len(clauses) + 1) * ("decomposer" in roles)
-    calls += pairs * ("judge" in roles) + facts * (("editor" in roles) + ("expander" in roles))
+    if unit.method == ARE:
+        rounds = facts * how.max_iterations
+        pairs = rounds * how.keep * (2 if how.evidence_from == "both" else 1)
+        calls = (len(clauses) + 1) * ("decomposer" in roles) + (pairs + rounds * ("editor" in roles)) * (
+            "judge" in roles
+        )
+        calls += rounds * ("editor" in roles) + (rounds - facts) * ("expander" in roles)
+    else:
+        pairs = 2 * facts * len(clauses)
+        calls = {DRQA: 0, "efec-style": 2}.get(unit.method, 1 + len(clauses) + 4 * facts)
+    calls += not example.answer
     read = pairs * tokens_of("x" * 600)  # a passage of 100 words
     return Estimate(calls=calls, forwards=pairs + len(clauses) ** 2, tokens=read + calls * 400)
 
@@ -177,6 +193,7 @@ harmonic = np.vectorize(harmonic_mean, otypes=[np.float64])
 
 ARE, DRQA = "are", "drqa"
 LABELS = {DRQA: "DRQA", "efec-style": "EFEC-style", "ccver": "CCVER", "rarr": "RARR", ARE: "ARE"}
+WHOLE = (DRQA, "efec-style")  # whose evidence belongs to the whole answer
 GRID = tuple(round(i / 20, 2) for i in range(21))  # of the contours: Attr and Pres from 0 to 1
 
 
@@ -217,7 +234,9 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         _table_5(by, after, rows),
     ]
     if ARE in by:
-        tables += [*against_are(rows, by, LABELS, ("attr_r", "pres")), _outcomes(by[ARE])]
+        editing = {name: own for name, own in by.items() if name != DRQA}
+        tables += [*against_are(rows, by, LABELS, ("attr_r",)), *against_are(rows, editing, LABELS, ("pres",))]
+        tables.append(_outcomes(by[ARE]))
     sides = ("attr_r", "F1_RP", "left"), ("attr_p", "F1_PP", "right")
     return Results(tables=tuple(tables), figures=tuple(contour(before, after, *side) for side in sides))
 
@@ -227,7 +246,8 @@ def _table_5(by: dict[str, list[Row]], after: Mapping[str, Sequence[Measure]], r
     for name, own in by.items():
         if name not in (ARE, DRQA):
             body.append((LABELS[name], *after[name]))
-            body.append((f"{LABELS[name]}, evidence by clause", *cells(own, "aggregated_")))
+            if name not in WHOLE:
+                body.append((f"{LABELS[name]}, evidence by clause", *cells(own, "aggregated_")))
     body += [(LABELS[ARE], *after[ARE])] if ARE in by else []
     said = "Evidence by clause counts only answers whose questions belong to clauses, if editing kept their number."
     title = "Evidence of sub-questions, joined by clause"

@@ -17,6 +17,7 @@ from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking, measures
 from engine.methods.are.backtrack import clause_evidence, revised
 from engine.methods.are.evidence import Sources, find_evidence
+from engine.methods.are.guards import COPIED
 from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
 from engine.methods.are.values import AreRecord, Check, Evidence, Fact, FactRecord, Iteration, Ruling
@@ -234,6 +235,35 @@ def test_without_molecular_clauses_the_edited_facts_joined_are_the_revised_answe
     assert record.report.after.pres < run("The bridge opened in 1932 and it cost 5 million.").report.after.pres
     assert revised(record.checked, record.edits) == record.revised
     assert AreRecord.from_dict(record.to_dict()) == record
+
+
+def test_without_molecular_clauses_a_fact_is_read_in_its_own_sentence():
+    answer = "The old iron bridge rose in 1940, fell in 1950 and sank in 1960. Rain fell all day."
+    judged = run(answer, ("Rain fell all day.", "The bridge sank in 1970."), Verification(molecular=False))
+    copied = {record.fact.text for record in judged.facts if record.ruling and record.ruling.by == COPIED}
+    assert copied == {"Rain fell all day."}
+
+
+def test_without_molecular_clauses_lost_markers_are_no_change():
+    marked, bare = "Whales sing loudly [cite_1].", "Whales sing loudly."
+    settings = Verification(molecular=False)
+    assert run(marked, settings=settings).report.after.pres == run(bare, settings=settings).report.after.pres == 1
+
+
+def test_a_search_with_the_clauses_names_leaves_out_its_citation_markers():
+    record = run("Whales sing loudly [cite_1].", settings=Verification(keep=1))
+    assert record.facts[0].iterations[2].queries == record.facts[0].iterations[1].queries
+
+
+def test_evidence_can_be_ranked_by_similarity_alone():
+    texts = ("Whales whales whales.", "Whales sing loudly and so do many others of the deep blue sea.")
+    by = {how: run("Whales sing loudly.", texts, Verification(rank_by=how)) for how in ("relevance", "similarity")}
+    for how, record in by.items():
+        seen = record.facts[0].iterations[0].considered
+        if how == "similarity":
+            assert [one.relevance for one in seen] == [one.score for one in seen]
+            assert [one.score for one in seen] == sorted((one.score for one in seen), reverse=True)
+    assert by["relevance"].facts[0].iterations[0].considered != by["similarity"].facts[0].iterations[0].considered
 
 
 def test_without_atomic_facts_each_clause_is_one():

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from engine.core.progress import Watch
-from engine.methods.are.backtrack import hold_clauses, place, proposals, revised
+from engine.methods.are.backtrack import hold_clauses, place, proposals, revised, without_overlaps
 from engine.methods.are.decompose import decompose
 from engine.methods.are.edit import changes
 from engine.methods.are.values import Check, Edit, Evidence, FactRecord, Iteration, Placed, Ruling
@@ -69,6 +70,21 @@ def test_equal_edits_of_two_facts_are_one_and_different_ones_do_not_both_go_in()
     edits = proposals(answer, found, records)
     assert sorted(e.status for e in edits) == ["placed", "suggestion"]
     assert revised(answer, edits) == "Bea won in 1990 and lost in 1991."
+
+
+def test_an_edit_goes_in_where_another_fact_with_the_same_change_has_one_that_meets_a_third():
+    first = Placed(
+        id="", clause=0, fact=0, start=8, end=9, old="3", new="4", status="placed", why="w", evidence=EVIDENCE
+    )
+    both = [replace(first, fact=1, new="5"), replace(first, fact=1, start=18, end=22, old="1990", new="1991")]
+    same = replace(both[1], fact=2)
+    resolved = without_overlaps([first, *both, same])
+    assert [(e.fact, e.status) for e in resolved] == [
+        (0, "placed"),
+        (1, "suggestion"),
+        (1, "suggestion"),
+        (2, "placed"),
+    ]
 
 
 def test_only_accepted_edits_are_put_in_and_a_suggestion_never_is():

@@ -63,7 +63,9 @@ def test_rarr_and_ccver_ask_about_the_whole_answer_pass_the_gate_and_edit(name, 
     assert found.queries == (question,)
     assert ANSWER in writer.prompts[0]
     assert found.aggregated is not None
-    assert [said.step for said in found.exchanges] == ["questions"] * 3  # the answer, then its two clauses
+    steps = [said.step for said in found.exchanges]
+    assert steps.count("questions") == 3  # the answer, then its two clauses
+    assert "verdict" in steps and "edit" in steps  # replies of the gate and the editor are kept, too
 
 
 def test_ccver_searches_with_yes_no_questions_only_and_a_reply_without_one_is_said():

@@ -343,6 +343,12 @@ def test_a_whole_sentence_bears_out_what_was_read_from_it():
     assert by_words("Lind built the bridge", f"{said} It is red.", said=said).by == COPIED
 
 
+def test_a_copied_sentence_with_a_pronoun_is_on_the_fact_only_where_the_passage_names_it():
+    fact, said = "The Corran bridge opened in 1978", "It opened in 1978."
+    assert by_words(fact, f"The Tarn theatre is by the river. {said}", said=said) == EDITING
+    assert by_words(fact, f"The Corran bridge is by the river. {said}", said=said).by == COPIED
+
+
 @pytest.mark.parametrize(
     ("sentence", "facts"),
     [
