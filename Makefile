@@ -8,9 +8,10 @@ export OMP_NUM_THREADS ?= 2
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM := false
 
-# Test processes; each file stays in one of them. On two cores a third makes the browser tests slower.
+# Test processes; each file stays in one of them, files with slow tests first (tests/conftest.py). On two cores a third
+# makes the browser tests slower.
 WORKERS ?= 2
-TESTED := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+TESTED := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: run test test-browser test-ray test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
   bench-library bench-trust bench-writers adapter docs screenshots clean

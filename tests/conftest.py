@@ -25,6 +25,12 @@ settings.register_profile("untimed", deadline=None)  # a busy machine is not a f
 settings.load_profile("untimed")
 
 
+def pytest_collection_modifyitems(items):
+    """Files with slow tests come first: one at the end would leave the other processes idle."""
+    slow = {item.path for item in items if any(map(item.get_closest_marker, ("slow", "long", "journey")))}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path, monkeypatch):
     """No test sees the user's data or another test's."""
