@@ -320,7 +320,7 @@ class Workbench:
         if name in (AUTO, READER) or not self.tools.writer(name).can.score:
             return None
         scorer = self.tools.scorer(name)
-        return scored_by(scorer, scorer.name, self.settings.prompting, watch=watch)
+        return scored_by(scorer, scorer.name, self.settings.prompting, self.settings.occlusion, watch=watch)
 
     # Answers from elsewhere
 

@@ -11,9 +11,26 @@ from engine.core.settings import Settings
 from engine.replay import compared, recompute, stripped
 
 
-def growing(case, kind, model, settings=None, watch=None, *, unrelated=(), collection=None, verifier=None, **options):
+def growing(
+    case,
+    kind,
+    model,
+    settings=None,
+    watch=None,
+    *,
+    unrelated=(),
+    collection=None,
+    verifier=None,
+    embedder=None,
+    **options,
+):
     """The analysis of a kind by a model on a case of no library, as it grows."""
-    tools = Loaders(writer=lambda name: model, collection=lambda name: collection, verifier=lambda name: verifier)
+    tools = Loaders(
+        embedder=lambda name: embedder,
+        writer=lambda name: model,
+        collection=lambda name: collection,
+        verifier=lambda name: verifier,
+    )
     context = RunContext(settings or Settings(), tools, watch or Watch(), unrelated=tuple(unrelated))
     found = kind_named(kind)
     return grown(case, found, found.options(model=model.name, **options), context)

@@ -34,7 +34,9 @@ from engine.core.settings import Occlusion, Reader, Selection, Settings
 from engine.core.values import Analysis, Attribution, Case, ChunkSet, Json, Passage, Stamp, Value
 from engine.corpus.store import Snapshot
 from engine.methods.attr_rag import WHY, AttrRag, Lookup, Score, Selected, attr_rag, scored_by, selecting, with_drops
+from engine.methods.occlusion import rows_needed
 from engine.methods.regeneration import PLACEBOS, answering
+from engine.methods.subject import occlusion_stamped
 from engine.models.choices import READER
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
@@ -180,9 +182,9 @@ def _drop(drops: Attribution, j: int) -> Cell:
     if j not in drops.details.kept:
         return Cell("not scored")
     row = drops.scores[0]
-    value = row[drops.details.kept.index(j)]
+    value, most = row[drops.details.kept.index(j)], max(map(abs, row))
     under = under_floor(value, drops.numerical_floor, None)
-    return Cell(f"{value:+z,.2f}", note=under, faint=bool(under), tint=0.0 if under else value / max(map(abs, row)))
+    return Cell(f"{value:+z,.2f}", note=under, faint=bool(under), tint=value / most if most and not under else 0.0)
 
 
 def _kept(selection: Selected, j: int, note: str) -> Cell:
@@ -194,7 +196,7 @@ def _kept(selection: Selected, j: int, note: str) -> Cell:
 def why_table(case: Case, found: AttrRag) -> Table:
     """Why each set was kept or dropped, here and under the two other rules."""
     rows = ((_named(case, found, j), *found.selection.why(j)) for j in range(len(found.selection.reasons)))
-    caption = "The paper's rule has no floor or cap and reads the expansion literally."
+    caption = "The paper's rule has no floor or cap and reads the expansion literally; a set with α = 0 stays out."
     return table(f"Why each set was kept or dropped. {caption}", WHY, rows)
 
 
@@ -295,7 +297,8 @@ def _scored(asked: AttrRagGiven, stamp: Stamp, tools: Loaders) -> tuple[Score | 
     now = getattr(model, "revision", "")
     if was is not None and was != now:
         return None, other_revision(name, was, now)
-    return scored_by(model, stamp.model, settings_of(stamp).prompting), ""  # type: ignore[arg-type]
+    used = settings_of(stamp)
+    return scored_by(model, stamp.model, used.prompting, used.occlusion), ""  # type: ignore[arg-type]
 
 
 def _placebos(
@@ -332,13 +335,16 @@ def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis
     if stored is None:
         raise AttributionError("This case has no Attr-RAG run. Ask with the method Attr-RAG first.")
     scorer = context.tools.scorer(options.model)
-    score = scored_by(scorer, case.stamp.model, context.settings.prompting, watch=context.watch)
-    yield replace(stored, result=with_drops(KIND.read(stored), score))
+    # Under the prompt of the answers; the stamp says how the drops are scored.
+    prompting, how = settings_of(case.stamp).prompting, occlusion_stamped(context.settings)
+    score = scored_by(scorer, case.stamp.model, prompting, context.settings.occlusion, watch=context.watch)
+    stamp = replace(stored.stamp, settings={**less(stored.stamp.settings, {"occlusion"}), **how})
+    yield replace(stored, stamp=stamp, result=with_drops(KIND.read(stored), score))
 
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:
     held = KIND.of(case)
-    return f"{len(held[-1].sets) + 4} forward passes; the new column does not vote" if held else ""
+    return f"{rows_needed(len(held[-1].sets))} forward passes; the new column does not vote" if held else ""
 
 
 KIND = Kind(

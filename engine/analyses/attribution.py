@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -35,7 +35,7 @@ from engine.core.errors import CaseError, GroundworkError, RecordError
 from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.text import counted
-from engine.core.values import Analysis, Attribution, Case, Passage, Stamp
+from engine.core.values import Analysis, Attribution, Case, Json, Passage, Stamp
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.flags import RANDOM_RANKINGS, Flags
@@ -72,7 +72,7 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
         found = passage_attribution(rows, model.encode(prompt))
     else:
         found = own.attribute(model, prompt, answer, asked, watch)
-    extra = {"gradient": settings.gradient.to_dict()}
+    extra = {"gradient": settings.gradient.to_dict(), **for_stamp(options)}
     yield analysis_of(case, model, settings, method, replace(found, notes=(*notes, *found.notes)), extra)
 
 
@@ -119,7 +119,8 @@ def attribution_blocks(case: Case, attribution: Attribution, review: Review | No
 
 def _facts(attribution: Attribution) -> tuple[tuple[str, str], ...]:
     unit = attribution.unit
-    cost = f"{attribution.forwards:,} forwards, {attribution.backwards:,} backwards, {attribution.seconds:.1f} s"
+    passes = f"{attribution.forwards:,} forwards, {attribution.backwards:,} backwards, "
+    cost = f"{passes if attribution.forwards else ''}{attribution.seconds:.1f} s"
     return (
         ("Method", attribution.method),
         ("Scored by", attribution.model),
@@ -257,6 +258,7 @@ def pieces_of(text: str, spans: Sequence[tuple[int, int]], values: Sequence[floa
     return tuple((piece, value or 0.0) for piece, value in cut(text, valued))
 
 
+Asked = TypeVar("Asked", bound=ByModel)
 WithModel = Callable[[Case, Analysis, LanguageModel, RunContext], Outcome]
 STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer available"
@@ -298,6 +300,17 @@ def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, .
     return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
 
 
+def for_stamp(options: ByModel) -> Json:
+    """The stamp's entry for the options of a run besides the model; none for the defaults, as in older stamps."""
+    own, usual = (less(one.to_dict(), {"model"}) for one in (options, type(options)()))
+    return {"options": own} if own != usual else {}
+
+
+def stamped(options: type[Asked], analysis: Analysis) -> Asked:
+    """The options of the run that the analysis is from."""
+    return options.from_dict({**analysis.stamp.settings.get("options", {}), "model": analysis.stamp.model})
+
+
 def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
     """A replay by the stamped model with its settings; where the model here is another one, it says so."""
 
@@ -311,7 +324,7 @@ def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
 
 def _method_again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
     settings = context.settings
-    values = less(last(_run(analysis.kind, case, Spans(model=model.name), context)).result)
+    values = less(last(_run(analysis.kind, case, stamped(Spans, analysis), context)).result)
     explain = registry.method(analysis.kind, settings).explain
     if explain is None:
         return Outcome(values=values)

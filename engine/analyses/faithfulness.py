@@ -16,7 +16,7 @@ from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import AttributionError, ModelError
 from engine.core.progress import Watch, last
-from engine.core.settings import Faithfulness, Occlusion, Settings
+from engine.core.settings import Faithfulness, Settings
 from engine.core.text import counted as number_of
 from engine.core.values import Analysis, Answer, Attribution, Case, Prompt, Stamp, Value, inputs_hash
 from engine.methods import registry
@@ -35,7 +35,7 @@ from engine.methods.faithfulness import (
 )
 from engine.methods.input_x_gradient import Relevance, input_x_gradient
 from engine.methods.occlusion import occlusion
-from engine.methods.spans import Span, content_mask
+from engine.methods.spans import Span, content_mask, passage_numbers
 from engine.methods.subject import analysis_of, stamp_for, subject
 from engine.models.hooks import count_forwards
 from engine.models.memory import computed_otherwise
@@ -264,7 +264,7 @@ class _Deleting:
         relevance = input_x_gradient(
             *given, target=settings.gradient.target, count_citation_markers=self.counted, watch=self.watch
         )
-        own = Occlusion(count_citation_markers=self.counted)
+        own = replace(settings.occlusion, max_sources=max(1, len(passage_numbers(self.coded))))  # exact, and once
         left_out = occlusion(*given, spans=relevance.spans, floors=False, settings=own, watch=self.watch)
         found: dict[str, Relevance | Attribution] = {relevance.method: relevance, left_out.method: left_out}
         measured = self.curves({name: self.ranking(name, found.get(name)) for name in methods})

@@ -9,24 +9,42 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace as replace_field
 from functools import partial
+from statistics import median
 from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import attribution_blocks, floors, of_the_stamp, placebos, placebos_of
+from engine.analyses.attribution import (
+    attribution_blocks,
+    floors,
+    for_stamp,
+    of_the_stamp,
+    placebos,
+    placebos_of,
+    stamped,
+)
 from engine.analyses.floors import drop_floor, token_floor
 from engine.analyses.kind import OCCLUSION, SENTENCES, SETS, ByModel, Floor, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
 from engine.answer.quoting_reader import whole_id
 from engine.answer.write import prompting
+from engine.cases.blocks import Block
+from engine.cases.review import Review
 from engine.core.errors import RecordError
 from engine.core.progress import Watch, last
 from engine.core.settings import Settings
-from engine.core.text import sentences
-from engine.core.values import Analysis, Attribution, Case, Details, Json
+from engine.core.text import sentences, words
+from engine.core.values import Analysis, Answer, Attribution, Case, Details, Json
 from engine.methods.aggregate import sentence_sources
-from engine.methods.occlusion import occluding, occlusion, rows_needed
-from engine.methods.regeneration import METHOD as REGENERATION, PLACEBOS, answering, attribution_of, regenerating
+from engine.methods.occlusion import cut_to_words, occluding, occlusion, rows_needed
+from engine.methods.regeneration import (
+    METHOD as REGENERATION,
+    PLACEBOS,
+    WRITTEN,
+    answering,
+    attribution_of,
+    regenerating,
+)
 from engine.methods.spans import Span, content_mask
 from engine.methods.subject import analysis_of, subject
 from engine.models.embedder import DEFAULT
@@ -92,7 +110,9 @@ def _run(case: Case, options: OcclusionOptions, context: RunContext, *, by_set: 
     """Teacher-forced occlusion of every passage (or chunk set); by default with each alone and both floors."""
     kind, sources = (SETS, sources_of(case)) if by_set else (OCCLUSION, None)
     how: Json = {"spans": options.spans or None, "alone": options.alone, "floors": options.floors}
-    return _occluded(case, context.tools.scorer(options.model), context, kind, {}, sources=sources, **how)
+    return _occluded(
+        case, context.tools.scorer(options.model), context, kind, for_stamp(options), sources=sources, **how
+    )
 
 
 def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) -> Iterator[Analysis]:
@@ -152,7 +172,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
         of = tuple(analysis.stamp.settings.get("of", ()))
         grown = _run_sentences(case, SentenceOptions(model=model.name, passages=of), own)
     else:
-        grown = _run(case, OcclusionOptions(model=model.name), own, by_set=analysis.kind == SETS)
+        grown = _run(case, stamped(OcclusionOptions, analysis), own, by_set=analysis.kind == SETS)
     values = less(last(grown).result)
     if missing:
         values = less(values, {"placebo_floor", "placebo_floor_by_span", "placebo_floor_by_token"})
@@ -166,7 +186,8 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
 def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
     """The answer written again without each passage (docs/methods/occlusion-by-regeneration.md)."""
     model, settings = context.tools.scorer(options.model), context.settings
-    unrelated = placebos_of(case, context)[:PLACEBOS]
+    longest = int(median(len(words(passage.text)) for passage in case.passages))
+    unrelated = [replace(p, text=cut_to_words(p.text, longest)) for p in placebos_of(case, context)[:PLACEBOS]]
     write = prompting(model, settings.prompting, settings.decoding, case.passages)
     how: Json = {"floor": settings.selection.floor, "seed": settings.occlusion.seed}
     grown = regenerating(
@@ -182,6 +203,12 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
     for found in grown:
         timed = replace(attribution_of(found, model.name), seconds=time.perf_counter() - start)
         yield analysis_of(case, model, settings, REGENERATION, timed, {"placebos": [p.id for p in unrelated], **how})
+
+
+def _regenerated_blocks(case: Case, found: Attribution, review: Review | None = None) -> list[Block]:
+    """The scores, with the answer written here in the place of the case's."""
+    said = next((note.removeprefix(WRITTEN) for note in found.notes if note.startswith(WRITTEN)), case.answer.text)
+    return attribution_blocks(replace(case, answer=Answer(text=said)), found, review)
 
 
 def rows_of(case: Case, kind: str, settings: Settings) -> int:
@@ -228,7 +255,7 @@ REGENERATED: Kind[Attribution] = Kind(
     name=REGENERATION,
     title="Occlusion by regeneration: the answer written again without each passage",
     result=Attribution,
-    blocks=attribution_blocks,
+    blocks=_regenerated_blocks,
     run=_run_regenerated,
     cost=lambda case, options, settings: f"{len(case.passages) + 2 + PLACEBOS} answers to write",
     terms=("regeneration",),

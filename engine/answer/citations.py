@@ -97,14 +97,18 @@ def unmarked(text: str, blank: str = " ") -> str:
     return _MARKUP.sub(kept, text)
 
 
+def uncited(text: str) -> str:
+    """`text` less the markers of both styles and the space before each; its Markdown and code stay."""
+    return re.sub(rf"(?<![ \t])[ \t]*(?:{ANY_CITATION.pattern})", "", text, flags=re.IGNORECASE).strip()
+
+
 def without_markers(text: str) -> str:
-    """`text` less its Markdown, the markers of both styles and the space before each.
+    """`text` less its Markdown, its fenced code, the markers of both styles and the space before each.
 
     >>> without_markers("Ice **melts** [cite_1][2]. Water boils. [3]")
     'Ice melts. Water boils.'
     """
-    uncited = re.sub(rf"(?<![ \t])[ \t]*(?:{ANY_CITATION.pattern})", "", text, flags=re.IGNORECASE)
-    return unmarked(uncited, "").strip()
+    return unmarked(uncited(text), "").strip()
 
 
 def renumbered(text: str, numbers: Sequence[int]) -> str:

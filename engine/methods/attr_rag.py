@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from engine.answer.context import Steps, without_overlap
 from engine.answer.prompt import build_prompt
-from engine.core.errors import AttributionError
+from engine.core.errors import AttributionError, PromptTooLong
 from engine.core.metrics import bleu
 from engine.core.progress import Watch, whole
-from engine.core.settings import PAPERS, Prompting, Selection
+from engine.core.settings import PAPERS, Occlusion, Prompting, Selection
 from engine.core.values import Answer, Attribution, ChunkSet, Hit, Passage, Step, Value
 from engine.methods.occlusion import occlusion
 from engine.methods.regeneration import PLACEBOS, Answering, Regeneration, regenerate, similarities
@@ -152,7 +152,10 @@ def select(
 
 
 def as_published(settings: Selection) -> Selection:
-    """The paper's rule alone: its majority, no floor, no cap, and its wording of the expansion read literally."""
+    """The paper's rule alone: its majority, no floor, no cap, and its wording of the expansion read literally.
+
+    A set without which the answer is the same (alpha 0 in a metric) is not chosen by that metric here either.
+    """
     given = {path.partition(".")[::2]: paper.value for path, paper in PAPERS["attr-rag"].gives.items()}
     return replace(settings, **{name: value for (stage, name), value in given.items() if stage == "selection"})
 
@@ -174,7 +177,7 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
     wanted = list(range(limit)) if primary is None else [primary, *wanted]
     notes: tuple[str, ...] = ()
     if primary is None:
-        why = "An unrelated passage changes the answer as much as any set" if means.any() else NOTHING_CHANGED
+        why = "No set is above its floor in any metric" if means.any() else NOTHING_CHANGED
         notes = (f"{why}; the first {limit} of {count} in re-rank order are kept.",)
     elif len(wanted) > limit:
         notes = (f"The cap of {limit} of {count} sets applies: {len(wanted) - limit} more would be kept.",)
@@ -208,7 +211,7 @@ def _reason(
     if not any(own):
         return "Dropped: the answer is the same without it."
     if all(values[j] <= floors.get(metric, 0.0) for metric, values in alphas.items()):
-        return "Dropped: an unrelated passage changes the answer as much."
+        return "Dropped: under its floor in every metric."
     if tied and found.primary is not None and found.votes[j] == found.votes[found.primary]:
         return f"Dropped: it loses a tie in votes by its mean or rank; {needed}."
     return f"Dropped: {needed}."
@@ -274,8 +277,11 @@ def selecting(
     run = AttrRag(question=question, sets=sets, context=context, regeneration=written, steps=steps.done)
     yield run
     if score is not None:
-        drops = steps.run("teacher-forced drop", lambda: _drops(run, score), lambda a: {"forwards": a.forwards})
-        run = replace(run, drops=drops, steps=steps.done)
+        try:
+            drops = steps.run("teacher-forced drop", lambda: _drops(run, score), lambda a: {"forwards": a.forwards})
+            run = replace(run, drops=drops, steps=steps.done)
+        except (AttributionError, PromptTooLong) as error:  # this column does not vote
+            run = replace(run, notes=(f"The teacher-forced drops are missing. {error}",))
         yield run
     chosen = steps.run(
         "selection",
@@ -308,7 +314,7 @@ def _with_selection(run: AttrRag, chosen: Selected, lookup: Lookup | None, max_g
         kept=kept,
         filled=filled,
         passages=by_best_set(kept, filled),
-        notes=(*chosen.notes, *run.regeneration.notes, *([quoted] if run.regeneration.full.quotes else [])),
+        notes=(*run.notes, *chosen.notes, *run.regeneration.notes, *([quoted] if run.regeneration.full.quotes else [])),
     )
 
 
@@ -329,15 +335,21 @@ def answers_needed(sets: int) -> int:
 
 
 def scored_by(
-    model: LanguageModel, writer: str, prompting: Prompting = Prompting(), *, watch: Watch = Watch()
+    model: LanguageModel,
+    writer: str,
+    prompting: Prompting = Prompting(),
+    settings: Occlusion = Occlusion(),
+    *,
+    watch: Watch = Watch(),
 ) -> Score:
     """Teacher-forced drops under `model`; if it is not the writer, the notes have the banner."""
 
     def score(
         question: str, passages: Sequence[Passage], answer: Answer, groups: Sequence[Sequence[int]]
     ) -> Attribution:
-        own = answer_for(model, answer, writer, len(passages), prompting.citations)
-        result = occlusion(model, build_prompt(question, passages, prompting), own, sources=groups, watch=watch)
+        own = answer_for(model, answer, writer, len(passages))
+        prompt = build_prompt(question, passages, prompting)
+        result = occlusion(model, prompt, own, sources=groups, settings=settings, watch=watch)
         said = banner(writer, model.name)
         details = replace(result.details, revision=getattr(model, "revision", ""))
         return replace(result, notes=(said, *result.notes) if said else result.notes, details=details)

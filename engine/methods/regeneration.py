@@ -15,11 +15,12 @@ from typing import Literal
 import numpy as np
 from msgspec.structs import replace
 
-from engine.answer.citations import without_markers
+from engine.answer.citations import uncited
 from engine.answer.write import Write, Written
 from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
 from engine.core.progress import Watch, whole
+from engine.core.text import counted
 from engine.core.values import Answer, Attribution, Details, Passage, Value
 from engine.models.protocols import Embedder
 
@@ -70,8 +71,8 @@ def similarities(reference: str, text: str, embedder: Embedder) -> dict[str, flo
 
 def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder) -> dict[str, tuple[float, ...]]:
     """alpha_M = 1 - sim_M(full, answer) for each answer, citation markers left out."""
-    reference = without_markers(full.text)
-    rows = [similarities(reference, without_markers(answer.text), embedder) for answer in answers]
+    reference = uncited(full.text)
+    rows = [similarities(reference, uncited(answer.text), embedder) for answer in answers]
     return {name: tuple(max(0.0, 1 - row[name]) for row in rows) for name in METRICS}
 
 
@@ -150,8 +151,11 @@ def _repeats(passages: list[Passage], placebos: Sequence[Passage], seed: int) ->
         yield [*passages[:place], placebo, *passages[place:]]
 
 
+WRITTEN = "Compared with the answer written here: "
+
+
 def attribution_of(result: Regeneration, model: str) -> Attribution:
-    """Each source's effect on the whole of the answer: the mean of its alphas over the metrics."""
+    """Each source's effect on the whole of A_full, whose text is in a note: the mean of its alphas over the metrics."""
     rows = tuple(zip(*result.alphas.values(), strict=True))
     return Attribution(
         method=METHOD,
@@ -162,7 +166,6 @@ def attribution_of(result: Regeneration, model: str) -> Attribution:
         scores=(tuple(sum(row) / len(row) for row in rows),),
         per_token=(),
         placebo_floor=sum(result.floors.values()) / len(result.floors) if result.floors else None,
-        forwards=result.written,
-        notes=(f"Compared with the answer written here: {result.full.text}", *result.notes),
+        notes=(f"{WRITTEN}{result.full.text}", f"{counted(result.written, 'answer')} written.", *result.notes),
         details=Details(alphas=result.alphas, floors=result.floors),
     )

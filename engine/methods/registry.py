@@ -96,7 +96,7 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
     reaction, squared = "How strongly the answer reacts to every input token.", f"squared gradient of the {how.target}"
     attention = partial(value_weighted_attention, **counted)
     return (
-        _of_sources("occlusion", partial(occlusion, floors=False, settings=Occlusion(**counted)), left_out),
+        _of_sources("occlusion", partial(occlusion, floors=False, settings=settings.occlusion), left_out),
         _of_sources(both_ways.METHOD, partial(both_ways.both_ways, **counted), gained, both_ways.UNIT),
         _of_sources(hierarchy.METHOD, partial(_hierarchical, settings.occlusion, **counted), opened),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),

@@ -6,11 +6,9 @@ case's passages (docs/methods/common-ground.md); a banner in the notes says so.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec.structs import replace
 
-from engine.answer.citations import annotate
+from engine.answer.citations import annotate, style_of
 from engine.answer.prompt import build_prompt, stamp_of
 from engine.core.errors import AttributionError
 from engine.core.settings import Settings
@@ -29,13 +27,14 @@ def banner(writer: str, scorer: str) -> str:
     )
 
 
-def answer_for(
-    model: LanguageModel, answer: Answer, writer: str, passages: int, style: Literal["garage", "alce"] = "garage"
-) -> Answer:
-    """The answer with token ids of `model`: as generated if `model` wrote it, else its text tokenised once."""
+def answer_for(model: LanguageModel, answer: Answer, writer: str, passages: int) -> Answer:
+    """The answer with token ids of `model`: as generated if `model` wrote it, else its text tokenised once.
+
+    Its citations are those of the style that it is written in, whatever the settings ask of a writer.
+    """
     if answer.tokens and writer == model.name:
         return answer
-    return annotate(model.encode_answer(answer.text), passages, style)
+    return annotate(model.encode_answer(answer.text), passages, style_of(answer.text))
 
 
 def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Prompt, Answer, tuple[str, ...]]:
@@ -44,7 +43,7 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
         raise AttributionError("This case has no passages to attribute the answer to.")
     sent = case.prompt if case.stamp.model == model.name else None
     prompt = sent or build_prompt(case.question, case.passages, settings.prompting)
-    answer = answer_for(model, case.answer, case.stamp.model, len(case.passages), settings.prompting.citations)
+    answer = answer_for(model, case.answer, case.stamp.model, len(case.passages))
     said = banner(case.stamp.model, model.name)
     return prompt, answer, (said,) if said else ()
 

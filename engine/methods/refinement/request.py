@@ -185,9 +185,9 @@ def stamp_for(request: Request, decoding: Decoding) -> Stamp:
 
 def own_tokens(request: Request, answer: Answer) -> Answer:
     """A with the scorer's token ids: as generated where it wrote A, else its text tokenised once."""
-    case, style = request.case, request.settings.prompting.citations
+    case = request.case
     writer = (case.stamp.model if request.use_answer else request.writer.name) or "elsewhere"
-    return answer_for(request.scores_with, answer, writer, len(case.passages), style)
+    return answer_for(request.scores_with, answer, writer, len(case.passages))
 
 
 def sent_for_a(value: Refinement) -> Prompt | None:

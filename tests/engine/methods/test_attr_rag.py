@@ -148,7 +148,7 @@ def test_one_placebo_that_turns_the_answer_around_does_not_close_the_selection()
 
 def test_what_unrelated_passages_change_as_much_is_said_so_and_can_be_kept():
     found = run(write_lost, placebos=PLACEBOS, settings=Selection(min_metrics=1))
-    assert found.selection.notes[0].startswith("An unrelated passage changes the answer as much as any set")
+    assert found.selection.notes[0].startswith("No set is above its floor in any metric")
     assert "No set changed" not in " ".join(found.notes)
     free = run(write_lost, placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none"))
     assert free.selection.primary is not None
@@ -250,6 +250,26 @@ def test_the_teacher_forced_drop_is_a_column_and_does_not_vote():
     assert without.drops is None
     afterwards = with_drops(without, scored_by(scorer, writer="quoting reader")).drops
     assert (afterwards.scores, afterwards.sources) == (with_score.drops.scores, with_score.drops.sources)
+
+
+def test_a_run_is_kept_where_its_drops_cannot_be_scored():
+    scorer = ScriptedScorer(lambda p, w, t: -1.0, name="judge")
+    found = run(lambda question, passages: Answer(text="[cite_1]"), score=scored_by(scorer, writer="reader"))
+    assert found.drops is None and found.answer.text == "[cite_1]"
+    assert found.notes[0].startswith("The teacher-forced drops are missing. ")
+
+
+def test_what_code_says_counts_in_a_comparison():
+    heated, cooled = (Answer(text=f"Do this:\n```\n{step}\n```") for step in ("heat to 90 C", "cool it slowly"))
+    assert all(value > 0 for (value,) in alphas(heated, [cooled], LetterEmbedder()).values())
+
+
+def test_the_citations_of_an_answer_are_read_in_the_style_it_is_written_in():
+    scorer = ScriptedScorer(lambda p, w, t: -1.0, name="s")
+    for text in ("Ice melts. [1] Water boils. [2]", "Ice melts. [cite_1] Water boils. [cite_2]"):
+        again = answer_for(scorer, Answer(text=text), "other", 2)
+        assert [citation.number for citation in again.citations] == [1, 2]
+        assert again.sentences == ((0, text.index(" Water")), (text.index("Water"), len(text)))
 
 
 def test_an_answer_is_tokenised_again_only_for_another_scorer():

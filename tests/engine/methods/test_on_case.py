@@ -7,22 +7,28 @@ import pytest
 from msgspec.structs import replace
 
 from engine.analyses.attribution import placebos_for, settings_of, subject
-from engine.analyses.faithfulness import rows_needed
-from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
+from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
+from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP, Loaders
 from engine.analyses.occlusion import sources_of, top_passages
+from engine.analyses.registry import kind_named
 from engine.analyses.token_map import KIND, MapRows, TokenMap, concentration_of, flags_of, methods_run, rows_for_flags
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
+from engine.cases.review import Review
+from engine.cases.store import added
 from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, AuditRecord, Case, ChunkSet, Details, Stamp
+from engine.corpus.collection import Collection
 from engine.methods import hierarchy, registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import agreement
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.gates import gradient_rows
-from tests.analysing import analysed, growing
+from engine.methods.regeneration import METHOD as REGENERATION, WRITTEN
+from engine.models.embedder import ScriptedEmbedder
+from tests.analysing import analysed, growing, replay_here
 from tests.stopping import before_the_stop, stop_at
 from tests.tiny import save_tiny, tiny_model
 
@@ -67,6 +73,48 @@ def test_occlusion_of_a_case_scores_every_passage_and_stamps_its_inputs(model):
     assert len(found.scores) == 1 + 2
     assert analysis.stamp.model == model.name
     assert analysis.stamp.inputs
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(OCCLUSION, {"alone": False}), (OCCLUSION, {"floors": False}), ("input x gradient", {"tokens": True})],
+)
+def test_a_replay_computes_with_the_options_of_the_run(model, kind, options):
+    case = added(make_case(), analysed(make_case(), kind, model, **options))
+    replayed = replay_here(case, Loaders(writer=lambda name: model, collection=Collection.open))
+    found = {number.place: number.status for number in replayed.numbers if number.place.startswith(f"analyses[{kind}")}
+    assert found and set(found.values()) == {"reproduced"}
+
+
+def test_a_report_of_many_passages_leaves_each_one_out_and_uses_the_settings(model):
+    settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=1", "occlusion.max_sources=2"])
+    found = FaithfulnessReport.from_dict(analysed(make_case(), FAITHFULNESS, model, settings).result)
+    assert [curve.ranking for curve in found.curves] == ["input x gradient", "occlusion"]
+
+
+class Recording:
+    """The tiny model, keeping the prompts that it is asked to continue."""
+
+    def __init__(self, model):
+        self.model, self.prompts = model, []
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+    def generate(self, prompt, *given):
+        self.prompts.append(prompt)
+        return self.model.generate(prompt, *given)
+
+
+def test_regeneration_is_told_with_the_answer_written_here_and_a_passage_of_the_cases_length(model):
+    writer, long = Recording(model), replace(make_case().passages[0], text=" ".join(f"w{n}" for n in range(100)))
+    given = {"unrelated": [long], "embedder": ScriptedEmbedder()}
+    found = analysed(make_case(), REGENERATION, writer, Settings().apply(["decoding.max_new_tokens=4"]), **given)
+    notes = found.result.notes
+    assert notes[0].startswith(WRITTEN) and f"{len(PASSAGES) + 3} answers written." in notes
+    assert " w5 w6" in writer.prompts[-1].text and "w7" not in writer.prompts[-1].text
+    blocks = str(kind_named(REGENERATION).blocks(make_case(), found.result, Review()))
+    assert "Whole answer" in blocks and "forwards" not in blocks
 
 
 def test_the_rows_of_the_token_map_sum_to_the_table_of_passages(model):

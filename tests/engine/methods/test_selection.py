@@ -74,9 +74,7 @@ def test_no_set_changed_the_answer_keeps_the_re_ranked_top_and_says_so():
 def test_sets_that_change_no_more_than_an_unrelated_passage_are_not_said_to_change_nothing():
     result = select(same_in_all((0.0, 0.1, 0.1, 0.0)), dict.fromkeys(METRICS, 0.1))
     assert (result.primary, result.chosen) == (None, (0, 1))
-    assert result.notes == (
-        "An unrelated passage changes the answer as much as any set; the first 2 of 4 in re-rank order are kept.",
-    )
+    assert result.notes == ("No set is above its floor in any metric; the first 2 of 4 in re-rank order are kept.",)
 
 
 def test_every_set_says_why_it_was_kept_or_dropped_and_what_the_paper_would_have_kept():
@@ -87,7 +85,7 @@ def test_every_set_says_why_it_was_kept_or_dropped_and_what_the_paper_would_have
         "Kept: it has the most votes (6 of 6 metrics).",
         "Kept: 6 of 6 metrics choose it, 3 are needed.",
         "Dropped by the limit of 2 sets: 6 of 6 metrics choose it, 3 are needed.",
-        "Dropped: an unrelated passage changes the answer as much.",
+        "Dropped: under its floor in every metric.",
         "Dropped: the answer is the same without it.",
     )
     assert result.without_floor == (0, 1)
@@ -104,7 +102,7 @@ def test_every_set_says_why_it_was_kept_or_dropped_and_what_the_paper_would_have
         "Dropped by the limit of 1 sets: 6 of 6 metrics choose it, 3 are needed.",
     )
     assert closed.why(1) == (
-        "Dropped: an unrelated passage changes the answer as much.",
+        "Dropped: under its floor in every metric.",
         "Kept: it has the most votes (6 of 6 metrics).",
         "kept",
     )
