@@ -31,6 +31,8 @@ from engine.methods.refinement.request import (
     conditions_of,
     decoding_for,
     own_tokens,
+    same_rows,
+    same_texts,
     scored_prompt,
     sent_for_a,
     signals_of,
@@ -117,9 +119,9 @@ def refining(
 ) -> Iterator[Refinement]:
     """Run the conditions; yield the value after each one and after common parts. `watch` gets the text so far.
 
-    `earlier` is gone on from where it is of the same inputs, writer and settings. `clock` (seconds) is what a
-    condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot
-    write, `Cancelled`.
+    `earlier` is continued if its texts have the same inputs, writer and settings; with other settings of the rules
+    these decide anew. `clock` (seconds) is what a condition's time limit is measured with. Raises `InputError` without
+    passages, `CannotDo` for a writer that cannot write, `Cancelled`.
     """
     if not request.case.passages:
         raise InputError("This case has no passages to ground the answer in.")
@@ -142,13 +144,15 @@ class _Refining:
         fresh = Refinement(
             stamp=stamp, gate=request.gate, order=request.variants, decoding=self.conditions.decoding, notes=notes
         )
-        kept = earlier or fresh
-        if changed(kept.stamp, created="") != changed(stamp, created=""):
-            kept = fresh  # the earlier one is another run
+        kept = earlier if earlier is not None and same_texts(earlier.stamp, stamp) else fresh
         if kept.scorer != request.scores_with.name:
             kept = changed(kept, signals=Signals(), gradient=None, shared={})
+        elif not same_rows(kept.stamp, stamp):
+            shared = {name: cost for name, cost in kept.shared.items() if name != "gradient"}
+            kept = changed(kept, gradient=None, shared=shared)
+        stamp = changed(stamp, created=kept.stamp.created)
         order = tuple(n for n in VARIANTS if n in {*request.variants, *kept.variants, "A", "B"})
-        self.value = changed(kept, gate=request.gate, order=order, gradient_missing="")
+        self.value = changed(kept, stamp=stamp, gate=request.gate, order=order, gradient_missing="")
 
     def values(self) -> Iterator[Refinement]:
         """The value after each stage that changed it: A and B, the signals that need both, the others in order."""

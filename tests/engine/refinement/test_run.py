@@ -283,6 +283,56 @@ def test_other_inputs_or_settings_are_not_gone_on_from():
     assert asked(model, "A")
 
 
+RULES_ONLY = {
+    "refinement.overlap_threshold": 0.01,
+    "refinement.overlap_percentile": 10.0,
+    "refinement.overlap_cases": 5,
+    "refinement.trigger": "concentration",
+    "refinement.seconds": 60.0,
+    "prompting.refuse_under": 0.5,
+    "gradient.share": 0.9,
+    "gradient.ratio": 3.0,
+    "gradient.used_top": 1,
+}
+OF_THE_ROWS = {
+    "refinement.ranked_by": "gradient norm",
+    "gradient.target": "log_probability",
+    "gradient.first_tokens": 4,
+    "occlusion.count_citation_markers": True,
+}
+
+
+@pytest.mark.parametrize("path", RULES_ONLY)
+def test_a_setting_that_no_text_depends_on_leaves_the_texts_and_the_gradient_rows(path):
+    tiny, names = tiny_model("llama"), ("A", "C2", "v2c")
+    some = refine(request(variants=names, scorer=tiny, gate="always"))
+    changed, silent = Settings().with_values({path: RULES_ONLY[path]}), ScriptedWriter([])
+    seen = list(refining(request(silent, variants=names, scorer=tiny, gate="always", settings=changed), some))
+    assert set(seen[0].variants) == {"A", "B", *names} and silent.prompts == []
+    assert {n: v.answer for n, v in seen[-1].variants.items()} == {n: v.answer for n, v in some.variants.items()}
+    assert seen[-1].gradient is some.gradient
+    assert seen[-1].stamp.settings != some.stamp.settings  # a replay decides by these settings
+
+
+@pytest.mark.parametrize("path", OF_THE_ROWS)
+def test_a_setting_of_the_gradient_rows_computes_these_again_and_writes_nothing(path):
+    tiny, names = tiny_model("llama"), ("A", "C2", "v2c")
+    some = refine(request(variants=names, scorer=tiny, gate="always"))
+    changed, silent = Settings().with_values({path: OF_THE_ROWS[path]}), ScriptedWriter([])
+    value = refine(request(silent, variants=names, scorer=tiny, gate="always", settings=changed), some)
+    assert silent.prompts == [] and set(value.variants) == {"A", "B", *names}
+    assert value.gradient is not None and value.gradient != some.gradient
+    assert value.shared["S2"] == some.shared["S2"]
+
+
+def test_a_changed_threshold_decides_anew_over_what_is_there():
+    some = refine(request(variants=("A", "D")))
+    assert some.variants["D"].triggered
+    low = Settings(refinement=RefinementSettings(overlap_threshold=0.01))
+    value = refine(request(ScriptedWriter([]), variants=("A", "D"), settings=low), some)
+    assert value.threshold.value == 0.01 and value.variants["D"].answer == value.baseline
+
+
 def test_each_condition_is_handed_out_as_it_ends():
     seen: list[Refinement] = []
     seen = list(refining(request(variants=PLAIN)))
