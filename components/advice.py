@@ -58,6 +58,9 @@ def judgement_view(found: PairJudgement, first: str, second: str) -> None:
         "unparsed": "no result: a reply was unreadable",
     }[found.winner]
     show(tag("p", tag("b", escape(verdict)) + escape(f", by {found.judge}."), class_="gw-banner"))
+    if not any(found.prompts):
+        note(f"{first} and {second} are the same text, so the judge was not asked.")
+        return
     shown = (f"{first} shown first", f"{second} shown first")
     lines = (
         f"{place}: {names.get(vote or '', 'not readable')}" for place, vote in zip(shown, found.orders, strict=True)
