@@ -47,7 +47,7 @@ from engine.methods.refinement.request import (
     scored_prompt,
     stamp_ahead,
 )
-from engine.methods.refinement.run import refine, stands
+from engine.methods.refinement.run import nothing_to_name, refine, stands
 from engine.methods.refinement.values import Cost, Gate, OverlapThreshold, Refinement, Trigger, Variant
 from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, overlap_history, overlap_threshold
 from engine.models.defaults import AUTO
@@ -319,6 +319,8 @@ def trigger_table(value: Refinement, labels: Labels, gate: Gate, settings: Setti
 
 def _rules(value: Refinement, labels: Labels, gate: Gate, settings: Settings) -> dict[str, Trigger]:
     """For each condition with a rule of its own, what the rule decides now."""
+    shown = value.shown or tuple(labels)
+    labels = {number: label for number, label in labels.items() if number in shown}
     missing = value.gradient_missing or "The gradient rows have not been computed: run v2a, v2b or v2c."
     flags = flags_trigger(value.gradient, missing, labels, settings)
     threshold = _threshold(value.threshold, settings.refinement)
@@ -492,7 +494,13 @@ def run_ahead(case: Case, options: RefinementOptions, settings: Settings) -> Ahe
     held = {name: v for name, v in value.variants.items() if v.answer is not None}
     rules = _rules(value, case.labels, options.gate, settings)
     changed = [n for n in VARIANTS if n in held and n in rules and not stands(held[n], rules[n])]
-    ahead = [n for n in VARIANTS if (n in wanted and n not in held) or (n in changed and rules[n].fired)]
+    # Tried before, and the rule still cannot be asked, or points at nothing to name.
+    idle = {
+        n
+        for n, rule in rules.items()
+        if n in value.variants and value.gradient and (rule.rule == "unavailable" or nothing_to_name(n, rule))
+    }
+    ahead = [n for n in VARIANTS if (n in wanted and n not in {*held, *idle}) or (n in changed and rules[n].fired)]
     return Ahead(ahead, [name for name in changed if not rules[name].fired], value, False)
 
 

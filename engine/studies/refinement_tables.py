@@ -57,11 +57,11 @@ RUNS = "runs (question x seed)"  # what n counts where seeds are not averaged
 
 
 def of_condition(rows: Sequence[Row], name: str) -> list[Row]:
-    """The rows as if each unit were that condition alone; one without an answer is a failed one."""
+    """The rows as if each unit were that condition alone; one without an answer is a failed one, if it applies."""
     found = []
     for row in rows:
         values = row.value("conditions", name) or {}
-        state = "done" if values.get("outcome") in WITH_ANSWER else "failed"
+        state = "done" if values.get("outcome") in (*WITH_ANSWER, "not applicable") else "failed"
         found.append(replace(row, unit=replace(row.unit, method=name), values=values, state=state))
     return found
 
@@ -210,7 +210,7 @@ def flag_table(rows: Sequence[Row], names: Sequence[str], marks: Fires, how: Rul
         "condition | rule | fires (runs) | of (runs) | rate (share) | by chance (share) | not asked (runs)",
         ((name, rule, *_rate(rows, asked, chance)) for name, rule, asked, chance in rules),
         rows,
-        "Not asked: no gradient rows, no label, or no answer.",
+        "Not asked: no gradient rows, one passage in the prompt, no label, or no answer.",
         "By chance: the share of 200 random rankings of a case's passages in which the rule fires (concentration: each"
         " token's shares of the relevance in random order).",
         n=len(rows),

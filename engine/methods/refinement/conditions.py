@@ -135,7 +135,8 @@ def passages_critique(conditions: Conditions) -> str:
     """The critique that names the flagged passages; `InputError` where there are none to name."""
     if not conditions.flagged:
         raise InputError(
-            "No passage is flagged, so v2a and v2b cannot name one. Mark passages as not relevant, or use v2c."
+            "v2a and v2b name passages that may not bear on the question, and the prompt has none. Mark one of its "
+            "passages as not relevant, or use v2c."
         )
     names = ", ".join(conditions.marker_of(number) for number in conditions.flagged)
     return fill("critique_passages", passages=names)
@@ -178,6 +179,7 @@ _METHODS = (
     ),
 )
 VARIANTS: Mapping[str, Condition] = {method.name: method for method in _METHODS}
+NAMING = ("v2a", "v2b")  # their critiques name passages
 
 
 def chosen(names: str) -> tuple[str, ...]:

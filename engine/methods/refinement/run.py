@@ -23,7 +23,7 @@ from engine.core.text import sentences
 from engine.core.values import Answer
 from engine.methods import signals
 from engine.methods.refinement import gates
-from engine.methods.refinement.conditions import VARIANTS, Condition, Conditions
+from engine.methods.refinement.conditions import NAMING, VARIANTS, Condition, Conditions
 from engine.methods.refinement.costs import Deadline, metered
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
@@ -86,8 +86,13 @@ def stands(known: Variant, trigger: Trigger | None) -> bool:
     """Whether a stored condition is what would be written now: same decision, same passages named."""
     if known.trigger is None or trigger is None:
         return known.trigger is trigger
-    named = known.name not in ("v2a", "v2b") or not trigger.fired or known.trigger.passages == trigger.passages
+    named = known.name not in NAMING or not trigger.fired or known.trigger.passages == trigger.passages
     return known.trigger.fired == trigger.fired and named
+
+
+def nothing_to_name(name: str, trigger: Trigger) -> bool:
+    """Whether the critique of a condition names passages and the trigger points at none."""
+    return name in NAMING and not trigger.passages
 
 
 def given(answer: Answer, conditions: Conditions) -> Variant:
@@ -213,7 +218,10 @@ class _Refining:
             except PromptTooLong as error:
                 problem = "too long", str(error)
             except GroundworkError as error:
-                problem = "failed", str(error)
+                silent = (
+                    trigger is not None and nothing_to_name(method.name, trigger) and self.value.baseline is not None
+                )
+                problem = "not applicable" if silent else "failed", str(error)
         outcome, said = problem or outcome_of(turns, conditions.decoding.max_new_tokens)
         return Variant(
             name=method.name,
@@ -231,7 +239,9 @@ class _Refining:
             return None
         if method.rule == "every time":
             return gates.EVERY_TIME
-        labels, gradient = self.request.case.labels, self.value.gradient
+        shown = (sent_for_a(self.value) or self.conditions.baseline_prompt()).numbers
+        labels = {number: label for number, label in self.request.case.labels.items() if number in shown}
+        gradient = self.value.gradient
         if method.rule == "S3":
             threshold = self.value.threshold or signals.overlap_threshold((), self.request.settings.refinement)
             own = gates.overlap_trigger(self.value.signals.s3, threshold)

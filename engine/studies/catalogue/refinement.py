@@ -19,6 +19,7 @@ from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Case, Json, Stamp
+from engine.methods.flags import FEWEST_RANKED
 from engine.methods.judge import VOTES, PairJudgement, Winner, first_share, judge_pair, judge_warning, swapped, tally
 from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import report_scores
@@ -219,14 +220,18 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 
 def _triggers(value: Refinement, case: Case, settings: Settings) -> Json:
-    """Whether each trigger fires, and how often it would by chance; None without gradient rows or labels."""
+    """Whether each trigger fires, and how often it would by chance.
+
+    None without gradient rows of two passages; None for the labels' rule without a label on one of the passages.
+    """
     fired: dict[str, bool | None] = dict.fromkeys(CHANCE)
     chance: dict[str, float | None] = dict.fromkeys(CHANCE.values())
-    if value.gradient is not None:
+    numbers = [number for (number,) in value.gradient.sources] if value.gradient is not None else []
+    if value.gradient is not None and len(numbers) >= FEWEST_RANKED:
         found = concentration_of(value.gradient, settings)
         fired["concentration"] = concentration_trigger(found).fired
         chance[CHANCE["concentration"]] = found.random_rate
-        if any(label is not None for label in case.labels.values()):
+        if any(case.labels.get(number) is not None for number in numbers):
             flags = flags_of(value.gradient, case.labels, settings)
             fired["labels"], chance[CHANCE["labels"]] = labels_trigger(flags).fired, flags.random_flag_rate
     return {"fired": fired, **chance}

@@ -6,7 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from engine.analyses.kind import Loaders, RunContext, analyse
-from engine.analyses.refinement import KIND, RefinementOptions, facts_of, history_of, reports_of, trigger_table
+from engine.analyses.refinement import (
+    KIND,
+    RefinementOptions,
+    facts_of,
+    history_of,
+    reports_of,
+    run_ahead,
+    trigger_table,
+)
 from engine.analyses.said import PAIR, JudgeOptions
 from engine.answer.citations import annotate
 from engine.cases.review import MarkDraft
@@ -138,6 +146,17 @@ def test_the_cost_counts_gradient_rows_that_another_setting_computes_again(cases
 
     assert "passes" not in cost()
     assert "1 forward and 5 backward passes for the flags" in cost(**{"gradient.first_tokens": 4})
+
+
+def test_a_condition_with_nothing_to_name_is_not_ahead_until_a_label_changes_it(cases):
+    case = save(cases)
+    cases.save(replace(case, passages=tuple(replace(p, relevant=True) for p in case.passages)))
+    report = run(cases, variants=("A", "v2a"), gate="always", scorer=tiny_model("llama"))
+    assert report.refinement.variants["v2a"].outcome == "not applicable"
+    wanted = RefinementOptions(model="scripted", variants=("A", "v2a"), gate="always")
+    assert run_ahead(cases.load("c"), wanted, SHORT).writes == []
+    cases.add_mark("c", MarkDraft(kind="relevance", author="Ada", target="passage:2", value="not relevant"))
+    assert run_ahead(labelled_case(cases, "c"), wanted, SHORT).writes == ["v2a"]
 
 
 def test_the_threshold_reads_the_library_from_twenty_cases_on(cases):

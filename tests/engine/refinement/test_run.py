@@ -252,6 +252,23 @@ def test_v2_asks_for_what_its_name_says():
     assert value.shared["gradient"].backwards == value.gradient.backwards
 
 
+def test_a_critique_names_no_passage_that_the_writer_was_not_shown():
+    """The prompt has passage 2 alone, and passages 1 and 3 are labelled not relevant."""
+    read = ((2, passages()[1]),)
+    model = writer(A="It was repaired in 1931 [cite_2].")
+    tiny, names = tiny_model("llama"), ("A", "v2a", "v2b", "v2c")
+    given = {"variants": names, "gate": "always", "read": read, "scorer": tiny}
+    value = refine(request(model, labels=(False, None, False), **given))
+    assert value.variants["v2a"].trigger.passages == (2,)  # not labelled, and all that there is
+    assert "The answer relies on [cite_2]," in next(text for text in model.prompts if "may not bear on" in text)
+    silent = writer(A="It was repaired in 1931 [cite_2].")
+    value = refine(request(silent, labels=(False, True, False), **given))
+    assert [value.variants[name].outcome for name in names] == ["answered", *["not applicable"] * 2, "answered"]
+    assert not any("may not bear on" in text for text in silent.prompts)
+    own = refine(request(silent, labels=(None, False, None), **{**given, "gate": "own"}))
+    assert own.variants["v2c"].trigger.rule == "unavailable" and "one passage" in own.variants["v2c"].problem
+
+
 def test_a_label_changes_the_trigger_with_no_new_gradient_and_writes_only_what_it_changes():
     tiny = tiny_model("llama")
     first = refine(request(writer(), labels=(None, None, True), settings=Settings(), scorer=tiny))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.settings import SecondPass
 from engine.studies.catalogue.refinement import gated, judge_tables, judged_pairs
 from engine.studies.config import Config
-from engine.studies.refinement_tables import fires, flag_table, run_threshold, signal_table, triggers
+from engine.studies.refinement_tables import fires, flag_table, of_condition, run_threshold, signal_table, triggers
+from engine.studies.summary import measure
 from engine.studies.values import Row, Unit
 
 ANSWERED = {name: {"outcome": "answered"} for name in ("A", "D", "E", "v2c")}
@@ -82,6 +84,12 @@ def test_the_flagged_runs_are_those_of_the_trigger_and_every_pass_on_is_a_table_
     flagged = {line[0]: line for line in tables["judge_flagged_labels"].rows}
     assert flagged["v2c against D, labels"][1:4] == (1, 0, 1)
     assert {line[0]: line[1:4] for line in tables["judge_always"].rows}["v2c against D"] == (0, 0, 4)
+
+
+def test_an_answer_that_a_condition_cannot_write_is_not_a_lost_one():
+    written, not_there = {"outcome": "answered", "str_em": True}, {"outcome": "not applicable"}
+    (one,) = of_condition([replace(ROWS[0], values={"conditions": {"A": written, "v2a": not_there}})], "v2a")
+    assert measure([one], "str_em").value is None
 
 
 def test_a_signal_is_correlated_with_the_scores_of_a_over_questions():
