@@ -53,7 +53,9 @@ class Conditions:
     def ask(self, purpose: Purpose, prompt: Prompt) -> Turn:
         """One call of the writer, its answer with sentences and citations."""
         reply = self.writer.generate(prompt, self.decoding, self.on_text, self.watch)
-        annotated = annotate(reply, max(prompt.numbers, default=0), self.prompting.citations)
+        # As for a given A, whatever part of the passages a small writer reads; from memory nothing can be cited.
+        limit = len(self.passages) if prompt.numbers else 0
+        annotated = annotate(reply, limit, self.prompting.citations)
         turn = Turn(purpose=purpose, prompt=prompt, reply=annotated)
         if self.on_turn is not None:
             self.on_turn(turn)

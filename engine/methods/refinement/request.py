@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace as changed
 
-from engine.answer.prompt import MARKERS, build_prompt, stamp_of, worked_examples
+from engine.answer.prompt import MARKERS, stamp_of, worked_examples
 from engine.answer.quoting_reader import shortened
 from engine.core.errors import AttributionError, InputError, ModelError
 from engine.core.files import package_versions
@@ -274,9 +274,8 @@ def sent_for_a(value: Refinement) -> Prompt | None:
 
 
 def scored_prompt(request: Request, value: Refinement) -> Prompt:
-    """The prompt that A answers, as the scorer sees it."""
-    sent = sent_for_a(value) or request.given_prompt
-    return sent or build_prompt(request.case.question, request.case.passages, request.settings.prompting)
+    """The prompt that A answers: the one that was sent, or the one that the conditions read."""
+    return sent_for_a(value) or conditions_of(request)[0].baseline_prompt()
 
 
 def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch) -> tuple[Signals, dict[str, Cost]]:

@@ -18,7 +18,7 @@ from engine.core.settings import Decoding, Prompting, SecondPass as RefinementSe
 from engine.core.values import Answer, Prompt, Segment
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
 from engine.methods.refinement.costs import Deadline
-from engine.methods.refinement.request import MORE_TOKENS, conditions_of, stream
+from engine.methods.refinement.request import MORE_TOKENS, conditions_of, scored_prompt, stream
 from engine.methods.refinement.run import copied, refine, refining
 from engine.methods.refinement.values import Refinement, Turn
 from engine.models.scripted import ScriptedWriter, word_tokens
@@ -483,6 +483,32 @@ def test_a_given_answer_is_the_baseline_and_costs_nothing():
     assert value.variants["A"].cost.forwards == 0
     assert len(asked(model, "A")) == 1  # C1
     assert "The bridge is red." in asked(model, "grounding")[0]
+
+
+def test_a_given_answer_without_its_prompt_is_scored_on_the_prompt_that_the_conditions_read():
+    model, read = scorer(), ((2, passages()[1]),)
+    given = Answer(text="It was repaired in 1931 [cite_2].")
+    asked_for = request(
+        model,
+        case=asked_case(passages(), answer=given, by="elsewhere"),
+        variants=("A", "C1"),
+        use_answer=True,
+        settings=SHOWN,
+        read=read,
+    )
+    value = refine(asked_for)
+    prompt = scored_prompt(asked_for, replace(value, variants={}))
+    assert prompt == value.variants["C1"].turns[0].prompt
+    assert prompt.numbers == (2,) and "demonstration" in [s.kind for s in prompt.segments]
+    assert value.signals.s2 == pytest.approx(1.0)  # a nat for each passage that there is: one
+
+
+def test_a_citation_is_valid_where_the_case_has_its_passage_whatever_the_prompt_shows():
+    cited = "Lind built it [cite_1] [cite_2] [cite_3] [cite_4]."
+    names, read = ("A", "B", "C2"), ((2, passages()[1]),)
+    value = refine(request(writer(A=cited, B=cited, C2=cited), variants=names, read=read))
+    found = [[c.valid for c in value.variants[name].answer.citations] for name in names]
+    assert found == [[True, True, True, False], [False] * 4, [True, True, True, False]]
 
 
 def test_with_a_given_answer_every_condition_reads_the_prompt_that_it_answers():
