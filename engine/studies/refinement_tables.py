@@ -13,6 +13,7 @@ from engine.core.settings import SecondPass as Rules
 from engine.core.statistics import rank_correlation, rank_correlation_interval
 from engine.methods.judge import VOTES
 from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
+from engine.methods.refinement.conditions import NAMING
 from engine.methods.refinement.values import WITH_ANSWER, OverlapThreshold
 from engine.methods.signals import overlap_threshold
 from engine.studies.summary import (
@@ -158,16 +159,30 @@ def run_threshold(rows: Sequence[Row], how: Rules) -> OverlapThreshold:
 
 
 def fires(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Fires:
-    """Every rule of the gated conditions among `names`, v2 once for each trigger, by the config's settings."""
+    """Every rule of the gated conditions among `names`, v2 once for each trigger, by the config's settings.
+
+    The critiques of v2a and v2b were written once. Where the config asks for both triggers and a passage is labelled,
+    they name what the labels flag, so their answers are none of the concentration trigger's.
+    """
     found: dict[str, dict[Unit, bool]] = {}
     if "D" in names:
         limit = run_threshold(rows, how).value
         found["D"] = {row.unit: row.values["s3"] < limit for row in rows if row.values.get("s3") is not None}
     for name in names:
         for trigger in triggers(how) if name.startswith("v2") else ():
-            fired = {row.unit: row.value("fired", trigger) for row in rows}
-            found[f"{name}, {trigger}"] = {unit: mark for unit, mark in fired.items() if mark is not None}
+            fired = _fired(rows, trigger)
+            if name in NAMING and (how.trigger, trigger) == ("auto", "concentration"):
+                labelled = _fired(rows, "labels")
+                fired = {unit: mark for unit, mark in fired.items() if unit not in labelled}
+                if labelled and not fired:
+                    continue
+            found[f"{name}, {trigger}"] = fired
     return found
+
+
+def _fired(rows: Sequence[Row], trigger: str) -> dict[Unit, bool]:
+    marks = {row.unit: row.value("fired", trigger) for row in rows}
+    return {unit: mark for unit, mark in marks.items() if mark is not None}
 
 
 def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequence[Score], marks: Fires) -> StudyTable:
@@ -202,7 +217,7 @@ def flag_table(rows: Sequence[Row], names: Sequence[str], marks: Fires, how: Rul
         rules.append(("D", rule, [marks["D"].get(row.unit) for row in rows], ""))
     flagged = [name for name in names if name.startswith("v2")]
     for trigger in triggers(how) if flagged else ():
-        own = marks[f"{flagged[0]}, {trigger}"]
+        own = _fired(rows, trigger)
         rules.append((", ".join(flagged), RULES[trigger], [own.get(row.unit) for row in rows], CHANCE[trigger]))
     return table(
         "flag_rates",

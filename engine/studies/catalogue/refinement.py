@@ -23,7 +23,7 @@ from engine.methods.flags import FEWEST_RANKED
 from engine.methods.judge import VOTES, PairJudgement, Winner, first_share, judge_pair, judge_warning, swapped, tally
 from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import report_scores
-from engine.methods.refinement.conditions import VARIANTS, chosen
+from engine.methods.refinement.conditions import NAMING, VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
 from engine.methods.refinement.request import asked_limit
 from engine.methods.refinement.values import Cost, Refinement
@@ -60,7 +60,8 @@ def judge_tables(rows: Sequence[Row], pairs: Pairs, marks: Fires, how: Rules) ->
     tables = [_table("judge", "Pairs of conditions by the judge, each under its own rule", rows, ruled)]
     second = [(first, other) for first, other in pairs if first.startswith("v2")]
     for trigger in triggers(how) if second else ():
-        flagged = [row for row in rows if any(marks[f"{first}, {trigger}"].get(row.unit) for first, _ in second)]
+        own = [marks[key] for first, _ in second if (key := f"{first}, {trigger}") in marks]
+        flagged = [row for row in rows if any(fired.get(row.unit) for fired in own)]
         lines = {name: found for name, found in gated(flagged, second, marks, how).items() if name.endswith(trigger)}
         title = f"Pairs by the judge on the runs that {RULES[trigger]} starts"
         tables.append(_table(f"judge_flagged_{trigger}", title, flagged, lines, FLAGGED_SHOWS[trigger]))
@@ -78,6 +79,8 @@ def gated(rows: Sequence[Row], pairs: Pairs, marks: Fires, how: Rules) -> dict[s
     for first, second in pairs:
         flagged = any(name.startswith("v2") for name in (first, second))
         for trigger in triggers(how) if flagged else ("",):
+            if any(name in NAMING and f"{name}, {trigger}" not in marks for name in (first, second)):
+                continue
             title = f"{first} against {second}" + (f", {trigger}" if trigger else "")
             found[title] = [_gated_winner(row, first, second, marks, trigger) for row in rows]
     return found

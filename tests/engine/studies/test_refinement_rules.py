@@ -77,6 +77,19 @@ def test_each_trigger_that_the_config_asks_for_has_a_row():
     assert [line[1] for line in one] == ["concentration"]
 
 
+def test_answers_that_were_told_what_the_labels_flag_have_no_row_of_the_concentration_trigger():
+    names = ("D", "v2a", "v2c")
+    assert list(fires(ROWS, names, HALF)) == ["D", "v2a, labels", "v2c, labels", "v2c, concentration"]
+    pairs = (("v2a", "A"), ("v2c", "A"))
+    judged = list(gated(ROWS, pairs, fires(ROWS, names, HALF), HALF))
+    assert judged == ["v2a against A, labels", "v2c against A, labels", "v2c against A, concentration"]
+    assert judge_tables(ROWS, (("v2a", "A"),), fires(ROWS, names, HALF), HALF)[2].n == 0
+    alone = SecondPass(trigger="concentration")  # here the critiques name what is concentrated
+    assert list(fires(ROWS, names, alone)) == ["D", "v2a, concentration", "v2c, concentration"]
+    bare = [row(n, 0.5, None, True) for n in range(3)]
+    assert sum(fires(bare, names, HALF)["v2a, concentration"].values()) == 3
+
+
 def test_the_flagged_runs_are_those_of_the_trigger_and_every_pass_on_is_a_table_of_its_own():
     tables = {table.name: table for table in judge_tables(ROWS, PAIRS, fires(ROWS, ("D", "E", "v2c"), HALF), HALF)}
     assert list(tables) == ["judge", "judge_flagged_labels", "judge_flagged_concentration", "judge_always"]
