@@ -88,6 +88,7 @@ def score_tables(
         _added(rows, by),
         _comparisons(rows, by, pairs, defined),
         _gated(rows, by, defined, marks),
+        _by_firing(rows, by, defined, marks),
     ]
 
 
@@ -194,16 +195,43 @@ def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequenc
         found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (kept, by["A"]))) for s in scores)
         return rule, sum(fired.values()), len(rows) - len(fired), *(one.difference for one in found)
 
-    differences = (replace(s.column, unit=f"{s.column.unit}, difference") for s in scores)
     return table(
         "gated",
         "Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",
-        (*Column.row("condition | fired (runs) | not asked (runs)"), *differences),
+        (*Column.row("condition | fired (runs) | not asked (runs)"), *_differences(scores)),
         (line_of(*rule) for rule in marks.items()),
         rows,
+        intervals=(PAIRED,),
+    )
+
+
+def _by_firing(
+    rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequence[Score], marks: Fires
+) -> StudyTable:
+    """Whether a second pass gains more where its rule fires than where it does not; it is written in both."""
+
+    def line_of(rule: str, fired: Mapping[Unit, bool], state: bool) -> tuple[Cell, ...]:
+        own, first = (
+            [one for one, row in zip(by[name], rows, strict=True) if fired.get(row.unit) is state]
+            for name in (rule.partition(",")[0], "A")
+        )
+        found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (own, first))) for s in scores)
+        return rule, "yes" if state else "no", len(own), *(one.difference for one in found)
+
+    return table(
+        "by_firing",
+        "Each second pass minus A where its rule fires and where it does not, every second pass on",
+        (*Column.row("condition | fires | of (runs)"), *_differences(scores)),
+        (line_of(*rule, state) for rule in marks.items() for state in (True, False)),
+        rows,
+        *(["Where nothing is flagged, the critiques of v2a and v2b name other passages."] if "v2a" in by else []),
         shows="grounded refinement, section 3.8",
         intervals=(PAIRED,),
     )
+
+
+def _differences(scores: Sequence[Score]) -> list[Column]:
+    return [replace(s.column, unit=f"{s.column.unit}, difference") for s in scores]
 
 
 def flag_table(rows: Sequence[Row], names: Sequence[str], marks: Fires, how: Rules) -> StudyTable:
@@ -307,24 +335,48 @@ def _rho(rho: float | None, n: int) -> str:
     return f"{rho:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
 
 
-def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    """The cost of a condition alone: its calls, A if it depends on A, gradient rows if it needs them."""
-    fields = {"forwards": "calls of the model", "backwards": "", "tokens": "positions", "written": "tokens"}
-    units = {**fields, "seconds": "s"}
+COSTS = {"forwards": "calls of the model", "backwards": "", "tokens": "positions", "written": "tokens", "seconds": "s"}
+
+
+def cost_tables(rows: Sequence[Row], names: Sequence[str], marks: Fires) -> list[StudyTable]:
+    """The cost of a condition alone: with its second pass, and under its own rule."""
 
     def line_of(name: str) -> tuple[Cell, ...]:
         own = of_condition(rows, name)
-        return name, *(measure(own, ("cost", field), None) for field in units)
+        return name, *(measure(own, ("cost", field), None) for field in COSTS)
 
-    columns = (Column(name=field, unit=unit, better="lower") for field, unit in units.items())
-    return table(
+    columns = [Column(name=field, unit=unit, better="lower") for field, unit in COSTS.items()]
+    shows = "grounded refinement, section 4.7"
+    always = table(
         "costs",
-        "Cost of a condition, including everything it depends on",
+        "Cost of a condition with every second pass on, including everything it depends on",
         (Column(name="condition"), *columns),
         map(line_of, names),
         rows,
-        shows="grounded refinement, section 4.7",
+        shows=shows,
     )
+    ruled = table(
+        "costs_gated",
+        "Cost of a condition under its own rule: A, what the rule needs, and the second pass where it fires",
+        (*Column.row("condition | fires (share of runs)"), *columns),
+        (_ruled_cost(rows, *rule) for rule in marks.items()),
+        rows,
+        shows=shows,
+    )
+    return [always, ruled] if marks else [always]
+
+
+def _ruled_cost(rows: Sequence[Row], rule: str, fired: Mapping[Unit, bool]) -> tuple[Cell, ...]:
+    """A rule's line, over the runs that it can be asked of; where it does not fire, its condition's calls are saved."""
+    asked = [row for row in rows if row.unit in fired]
+    marks, own = [fired[row.unit] for row in asked], of_condition(asked, rule.partition(",")[0])
+
+    def spent(row: Row, mark: bool, field: str) -> float | None:
+        whole, second = row.value("cost", field), row.value("own_cost", field)
+        return whole if mark or whole is None else whole - second
+
+    means = (measure_each(own, [spent(row, mark, f) for row, mark in zip(own, marks, strict=True)]) for f in COSTS)
+    return rule, measure_each(asked, marks), *means
 
 
 # Refinement's gain by quartile of S3 (Table 4), in citation precision and by the judge's votes.

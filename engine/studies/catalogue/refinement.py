@@ -36,7 +36,7 @@ from engine.studies.refinement_tables import (
     RUNS,
     Fires,
     advice_tables,
-    cost_table,
+    cost_tables,
     fires,
     flag_table,
     quartiles_of,
@@ -283,7 +283,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     else:
         said.append("Pairwise judge (Tables 2, 10, 11): off, because the config has no judge.")
     found = quartiles_of(rows, by_judge=bool(config.judge))
-    tables += [*found.tables, *advice_tables(rows), cost_table(rows, names)]
+    tables += [*found.tables, *advice_tables(rows), *cost_tables(rows, names, marks)]
     figures += found.figures
     return Results(tables=tuple(tables), figures=tuple(figures), notes=tuple(filter(None, (*said, *found.notes))))
 
