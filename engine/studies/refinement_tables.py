@@ -298,14 +298,13 @@ def _correlated(first: Mapping[str, float], second: Mapping[str, float]) -> Meas
 
 
 def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
-    """Gain of D over A by what the advisor says of the question before anything is written; none without advice."""
+    """Gain of D over A by what the advisor says of the question, its passages and S3 of A; none without advice."""
     advised = [(row, row.values["advice"], _gain(row)) for row in rows if row.values.get("advice")]
     known = [(row, advice, gain) for row, advice, gain in advised if gain is not None]
     if not known:
         return []
-    pairs = [(row, advice["difficulty"], gain) for row, advice, gain in known if advice["difficulty"] is not None]
-    rho = rank_correlation([difficulty for _, difficulty, _ in pairs], [gain for *_, gain in pairs])
-    questions = len({row.unit.example for row, *_ in pairs})  # the seeds of one are not independent
+    rho = rank_correlation([advice["difficulty"] for _, advice, _ in known], [gain for *_, gain in known])
+    questions = len({row.unit.example for row, *_ in known})  # the seeds of one are not independent
 
     def line_of(branch: str) -> tuple[Cell, ...]:
         own, gains = zip(*((row, gain) for row, advice, gain in known if advice["branch"] == branch), strict=True)

@@ -105,7 +105,7 @@ def concentration_trigger(found: Concentration) -> Trigger:
         fired=found.fires,
         sentence=f"{sentence} {found.sentence}",
         passages=found.numbers,
-        figures={"ratio": found.ratio, "tokens": float(found.tokens)},
+        figures={"ratio": found.ratio, "random rankings: fires": found.random_rate, "tokens": float(found.tokens)},
     )
 
 

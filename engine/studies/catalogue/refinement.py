@@ -21,15 +21,16 @@ from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Case, Json, Stamp
 from engine.methods.flags import FEWEST_RANKED
 from engine.methods.judge import VOTES, PairJudgement, Winner, first_share, judge_pair, judge_warning, swapped, tally
-from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import report_scores
 from engine.methods.refinement.conditions import NAMING, VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
 from engine.methods.refinement.request import asked_limit
 from engine.methods.refinement.values import Cost, Refinement
 from engine.methods.signals import deployed_cost
+from engine.models.embedder import DEFAULT
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
+from engine.studies.on_case import advice_on
 from engine.studies.refinement_tables import (
     CHANCE,
     RULES,
@@ -192,7 +193,8 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     golds = [spelling for thing in example.short_answers for spelling in thing]
     scores = report_scores(report, example.passages, golds)
     judged = _judged(tools, example, value, watch)
-    advice = advise(example.question, example.passages, s3=value.signals.s3)
+    embedder = tools.loaders.embedder(DEFAULT)
+    advice = advice_on(example.question, example.passages, s3=value.signals.s3, embedder=embedder)
     values = {
         "s1": value.signals.s1,
         "s2": value.signals.s2,

@@ -45,6 +45,7 @@ def test_marking_a_passage_changes_the_rule_from_concentration_to_labels():
     before = flags_trigger(gradient, "", NONE, Settings())
     assert (before.rule, before.passages) == ("concentration", (3,))
     assert "negative result" in before.sentence
+    assert before.figures["random rankings: fires"] == 1.0  # one of the three has all, in whatever order
     after = flags_trigger(gradient, "", {**NONE, 3: False}, Settings())
     assert (after.rule, after.fired, after.passages) == ("labels", True, (3,))
     assert not flags_trigger(gradient, "", {**NONE, 3: True}, Settings()).fired
