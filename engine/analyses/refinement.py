@@ -473,7 +473,7 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
 
 
 class Ahead(NamedTuple):
-    """What a run does: the conditions that it writes, and those that it sets back to A, as their rule does not fire.
+    """The conditions that a run writes, and those that it sets back to A, as their rule does not fire.
 
     `stored` is the run that it continues; None where there is none, or where it `replaces` the one there is.
     """
@@ -485,7 +485,7 @@ class Ahead(NamedTuple):
 
 
 def run_ahead(case: Case, options: RefinementOptions, settings: Settings) -> Ahead:
-    """What a run would do, as far as it is known before its writer is loaded."""
+    """Say ahead what a run would do, as far as it is known before its writer is loaded."""
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     wanted = [name for name in VARIANTS if name in {*options.variants, "B"}]
     value = report.refinement if report else None

@@ -371,8 +371,8 @@ def _ruled_cost(rows: Sequence[Row], rule: str, fired: Mapping[Unit, bool]) -> t
     marks, own = [fired[row.unit] for row in asked], of_condition(asked, rule.partition(",")[0])
 
     def spent(row: Row, mark: bool, field: str) -> float | None:
-        whole, second = row.value("cost", field), row.value("own_cost", field)
-        return whole if mark or whole is None else whole - second
+        whole: float | None = row.value("cost", field)
+        return whole if mark or whole is None else whole - float(row.value("own_cost", field))
 
     means = (measure_each(own, [spent(row, mark, f) for row, mark in zip(own, marks, strict=True)]) for f in COSTS)
     return rule, measure_each(asked, marks), *means
