@@ -21,12 +21,10 @@ def advice_view(advice: Advice) -> None:
     )
     for also in advice.also:
         note(also)
-    said = f"Difficulty {_level(advice)}: the mean of the parts below, from 0 (clean) to 1 (noisy). Not calibrated."
+    said = (
+        f"Difficulty {advice.difficulty:.2f}: the mean of the parts below, from 0 (clean) to 1 (noisy). Not calibrated."
+    )
     draw(table(said, ("Sign", "Value here", "Part"), map(_proxy, advice.proxies), numeric={2}))
-
-
-def _level(advice: Advice) -> str:
-    return "unknown" if advice.difficulty is None else f"{advice.difficulty:.2f}"
 
 
 def _proxy(proxy: Proxy) -> tuple[str, str, Cell]:
@@ -44,7 +42,7 @@ def _task(task: AmlTask, advice: Advice | None) -> tuple[str, ...]:
     said = "not run yet"
     if advice is not None:
         agrees = "the same" if advice.branch == task.branch else "different: the table assumes other retrieval"
-        said = f"{TITLES[advice.branch]}; difficulty {_level(advice)} ({agrees})"
+        said = f"{TITLES[advice.branch]}; difficulty {advice.difficulty:.2f} ({agrees})"
     example = f"{task.question} (k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{task.k})"
     return task.name, task.shape, task.strategy, example, said
 
@@ -58,6 +56,9 @@ def judgement_view(found: PairJudgement, first: str, second: str) -> None:
         "unparsed": "no result: a reply was unreadable",
     }[found.winner]
     show(tag("p", tag("b", escape(verdict)) + escape(f", by {found.judge}."), class_="gw-banner"))
+    if not any(found.prompts):
+        note(f"{first} and {second} are the same text, so the judge was not asked.")
+        return
     shown = (f"{first} shown first", f"{second} shown first")
     lines = (
         f"{place}: {names.get(vote or '', 'not readable')}" for place, vote in zip(shown, found.orders, strict=True)
@@ -67,7 +68,7 @@ def judgement_view(found: PairJudgement, first: str, second: str) -> None:
 
 
 def quartile_view(study: QuartileStudy) -> None:
-    """Gain of D over A by quartile of S3, with intervals where there are enough questions, and both readings."""
+    """Gain of D over A by quartile of S3, with intervals where there are enough questions, and the readings."""
     rows = []
     for part in study.quartiles:
         interval = "under ten questions: none" if part.low is None else f"{part.low:+z.3f} to {part.high:+z.3f}"

@@ -17,6 +17,7 @@ from engine.methods.refinement.values import Refinement, Variant
 OUTCOMES = {
     "answered": "revised",
     "not triggered": "not triggered: equals A",
+    "not applicable": "not applicable",
     "refused": "refused",
     "copied": "copied",
     "cut": "cut at the limit",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -38,10 +38,18 @@ from engine.methods import registry
 from engine.methods.refinement.assess import RefinementReport, assessed, refine_case, report_facts, report_scores
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.gates import EVERY_TIME, Labels, flags_trigger, gated, overlap_trigger
-from engine.methods.refinement.request import Request, own_tokens, read_by, scored_prompt
-from engine.methods.refinement.run import refine, stands
-from engine.methods.refinement.values import Cost, Gate, Refinement, Trigger, Variant
-from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, overlap_history
+from engine.methods.refinement.request import (
+    Request,
+    own_tokens,
+    read_by,
+    same_rows,
+    same_texts,
+    scored_prompt,
+    stamp_ahead,
+)
+from engine.methods.refinement.run import nothing_to_name, refine, stands
+from engine.methods.refinement.values import Cost, Gate, OverlapThreshold, Refinement, Trigger, Variant
+from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, overlap_history, overlap_threshold
 from engine.models.defaults import AUTO
 from engine.models.protocols import LanguageModel
 
@@ -311,11 +319,21 @@ def trigger_table(value: Refinement, labels: Labels, gate: Gate, settings: Setti
 
 def _rules(value: Refinement, labels: Labels, gate: Gate, settings: Settings) -> dict[str, Trigger]:
     """For each condition with a rule of its own, what the rule decides now."""
+    shown = value.shown or tuple(labels)
+    labels = {number: label for number, label in labels.items() if number in shown}
     missing = value.gradient_missing or "The gradient rows have not been computed: run v2a, v2b or v2c."
     flags = flags_trigger(value.gradient, missing, labels, settings)
-    overlap = overlap_trigger(value.signals.s3, value.threshold) if value.threshold is not None else None
+    threshold = _threshold(value.threshold, settings.refinement)
+    overlap = overlap_trigger(value.signals.s3, threshold) if threshold is not None else None
     own = {name: {"S3": overlap, "flags": flags}.get(method.rule) for name, method in VARIANTS.items()}
     return {name: gated(rule, gate, value.gradient, labels) for name, rule in own.items() if rule is not None}
+
+
+def _threshold(stored: OverlapThreshold | None, rules: Rules) -> OverlapThreshold | None:
+    """D's threshold with these settings; the stored one where it is a percentile, which takes the library's S3."""
+    if stored is None or stored.n >= rules.overlap_cases:
+        return stored
+    return replace(overlap_threshold((), rules), n=stored.n)
 
 
 def _trigger_row(title: str, trigger: Trigger, stored: Variant | None) -> tuple[str, ...]:
@@ -454,23 +472,45 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
     return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
 
 
-def conditions_ahead(case: Case, options: RefinementOptions, settings: Settings) -> tuple[list[str], list[str]]:
-    """The conditions that a run would write, and those that it would set back to A, as their rule fires no longer."""
+class Ahead(NamedTuple):
+    """The conditions that a run writes, and those that it sets back to A, as their rule does not fire.
+
+    `stored` is the run that it continues; None where there is none, or where it `replaces` the one there is.
+    """
+
+    writes: list[str]
+    set_back: list[str]
+    stored: Refinement | None
+    replaces: bool
+
+
+def run_ahead(case: Case, options: RefinementOptions, settings: Settings) -> Ahead:
+    """Say ahead what a run would do, as far as it is known before its writer is loaded."""
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     wanted = [name for name in VARIANTS if name in {*options.variants, "B"}]
-    if report is None:
-        return [name for name in wanted if name != "A" or not options.use_answer], []
-    value = report.refinement
+    value = report.refinement if report else None
+    if value is None or not same_texts(value.stamp, _stamp_ahead(value, case, options, settings)):
+        return Ahead([n for n in wanted if n != "A" or not options.use_answer], [], None, value is not None)
     held = {name: v for name, v in value.variants.items() if v.answer is not None}
     rules = _rules(value, case.labels, options.gate, settings)
     changed = [n for n in VARIANTS if n in held and n in rules and not stands(held[n], rules[n])]
-    ahead = [n for n in VARIANTS if (n in wanted and n not in held) or (n in changed and rules[n].fired)]
-    return ahead, [name for name in changed if not rules[name].fired]
+    # Tried before, and the rule still cannot be asked, or points at nothing to name.
+    idle = {
+        n
+        for n, rule in rules.items()
+        if n in value.variants and value.gradient and (rule.rule == "unavailable" or nothing_to_name(n, rule))
+    }
+    ahead = [n for n in VARIANTS if (n in wanted and n not in {*held, *idle}) or (n in changed and rules[n].fired)]
+    return Ahead(ahead, [name for name in changed if not rules[name].fired], value, False)
+
+
+def _stamp_ahead(value: Refinement, case: Case, options: RefinementOptions, settings: Settings) -> Stamp:
+    return stamp_ahead(value.stamp, case, settings, use_answer=options.use_answer)
 
 
 def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
-    report = reports_of(case).get(analysis_id(options.model, options.use_answer))
-    missing, ended = conditions_ahead(case, options, settings)
+    ahead = run_ahead(case, options, settings)
+    missing, stored = ahead.writes, ahead.stored
     parts = [] if missing else ["every chosen condition is written"]
     if missing:
         answers = len(missing) + ("E" in missing)
@@ -478,13 +518,18 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
     gated = [n for n in missing if VARIANTS[n].rule in ("S3", "flags")] if options.gate == "own" else []
     if gated:
         parts.append(f"{len(gated)} of them only if the trigger fires")
-    if report is None:
+    if stored is None:
         parts.append("2 scored rows for S2")
-    if any(VARIANTS[n].rule == "flags" for n in missing) and not (report and report.refinement.gradient):
-        parts.append(f"1 forward and {settings.gradient.first_tokens + 1} backward passes for the flags")
-    if ended:
-        parts.append(f"{', '.join(ended)} set back to A, because the trigger does not fire")
-    return ", ".join(parts) + "."
+    rows = f"1 forward and {settings.gradient.first_tokens + 1} backward passes for the flags"
+    if stored is not None and stored.gradient is not None:
+        if not same_rows(stored.stamp, _stamp_ahead(stored, case, options, settings)):
+            parts.append(f"{rows}, which may start or set back v2a, v2b and v2c")
+    elif any(VARIANTS[n].rule == "flags" for n in missing):
+        parts.append(rows)
+    if ahead.set_back:
+        parts.append(f"{', '.join(ahead.set_back)} set back to A, because the trigger does not fire")
+    said = ", ".join(parts) + "."
+    return f"{said} Replaces the stored run, which has other settings or inputs." if ahead.replaces else said
 
 
 KIND = Kind(

@@ -6,7 +6,7 @@ section 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -70,7 +70,7 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
     `passages[p]` = (number, token spans [start, end) in that passage's text). `rows[r][p][i]` is the relevance of
     token i of passage p for target r. Targets: the whole answer first, then `sentences` (spans of the answer), then
     the answer tokens `tokens` (indices into `answer.tokens`): those that were asked for, in the answer's order. Row r
-    sums, with what lies outside passages, to the target's relevance. `argmax_differs` are the content tokens at which
+    sums, with what lies outside passages, to the target's relevance. `argmax_differs` are the counted tokens at which
     the model itself would have chosen another one.
     """
 
@@ -163,8 +163,9 @@ def _run(case: Case, asked: MapRows, context: RunContext) -> Iterator[Analysis]:
     if known and not spans and not tokens:
         result = known
     else:
+        counted = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
         found = own.explain(model, prompt, answer, spans=(*whole, *spans), tokens=tokens, watch=context.watch)
-        more = _token_map(model, prompt, coded, answer, found, len(whole))
+        more = _token_map(model, prompt, coded, answer, found, len(whole), np.flatnonzero(counted).tolist())
         result = known.with_rows(more) if known else replace(more, method=own.name, notes=(*notes, *more.notes))
     yield Analysis(id=identity, kind=TOKEN_MAP, stamp=stamp, result=result)
 
@@ -195,13 +196,18 @@ def _missing(asked: MapRows, answer: Answer, known: TokenMap | None) -> tuple[tu
 
 
 def _token_map(
-    model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer: Answer, found: Relevance, whole: int
+    model: LanguageModel,
+    prompt: Prompt,
+    coded: TokenPrompt,
+    answer: Answer,
+    found: Relevance,
+    whole: int,
+    counted: Sequence[int],
 ) -> TokenMap:
-    """The rows as a map; the first `whole` spans of `found` are the whole answer."""
+    """The rows as a map; the first `whole` spans of `found` are the whole answer, `counted` the tokens that count."""
     passages = list(passage_places(model, prompt, coded))
     rows = (*found.by_span, *found.by_token)
     bodies = [(number, passage_body(segment)[0], tokens) for number, segment, tokens in passages]
-    content = np.flatnonzero(content_mask(answer)).tolist()
     return TokenMap(
         model=model.name,
         target=found.target,
@@ -213,7 +219,7 @@ def _token_map(
         sentences=tuple(found.spans[whole:]),
         tokens=found.tokens,
         rows=tuple(tuple(tuple(row[t.position] for t in tokens) for *_, tokens in passages) for row in rows),
-        argmax_differs=tuple(t for t in content if found.argmax and found.argmax[t] != answer.tokens[t].id),
+        argmax_differs=tuple(t for t in counted if found.argmax and found.argmax[t] != answer.tokens[t].id),
         forwards=found.forwards,
         backwards=found.backwards,
         seconds=found.seconds,

@@ -22,6 +22,7 @@ from engine.core.values import Value
 from engine.methods.spans import Floats
 
 FEW = 10  # passages under which the rule says little
+FEWEST_RANKED = 2  # passages under which both rules say nothing: one is always high and has all of the relevance
 FEW_RATIO = 1.5  # concentration ratio for five passages or fewer
 RANDOM_RANKINGS, SEED = 200, 1337
 
@@ -107,6 +108,8 @@ def distractor_flags(
     drawn = [times_in_top(rng.random((tokens, count)), settings.used_top) for _ in range(RANDOM_RANKINGS)]
     random_high = np.array(drawn) >= needed  # (rankings, passages)
     few = f"With {counted(count, 'passage')} this rule flags almost everything and says little."
+    if count < FEWEST_RANKED:
+        few = "One passage is always high in its ranking, so this rule only repeats its label."
     return Flags(
         passages=tuple(
             PassageFlag(number=n, times=int(t), high=bool(h), relevant=labels.get(n), flagged=bool(h and d))
@@ -153,6 +156,8 @@ def concentration(
     sentence = "The paper reports this trigger as a negative result."
     if len(numbers) <= 5:
         sentence += f" The ratio {FEW_RATIO} for five passages or fewer was chosen after seeing its data."
+    if len(numbers) < FEWEST_RANKED:
+        sentence = "One passage has all of the relevance and all of the text, so this trigger says nothing here."
     return Concentration(
         fires=bool(hit),
         numbers=tuple(hit),

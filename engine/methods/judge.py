@@ -46,7 +46,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class PairJudgement(Value, frozen=True):
-    """Two answers compared. `raw` are the replies, `prompts` what was asked.
+    """Two answers compared. `raw` are the replies, `prompts` what was asked, both empty for equal answers: a tie.
 
     `orders` are the votes for x, y or tie with x shown first and with y shown first, None where a reply could not be
     read. `probabilities` are the shares of x, y and tie in each order where likelihood decided (`by`), else empty.
@@ -116,7 +116,12 @@ def pair_prompt(question: str, passages: Sequence[str], first: str, second: str)
 def judge_pair(
     judge: Writer, question: str, passages: Sequence[str], x: str, y: str, watch: Watch = Watch()
 ) -> PairJudgement:
-    """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
+    """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`).
+
+    Equal texts are a tie that nobody is asked about: both orders are one prompt, so a vote for a place would count.
+    """
+    if x == y:
+        return PairJudgement(winner="tie", orders=("tie", "tie"), raw=("", ""), prompts=("", ""), judge=judge.name)
     shown = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
     first, second = choose_each(judge, shown, PAIR, parse_pair, watch=watch)
     orders = (_vote(first.option), swapped(_vote(second.option)))

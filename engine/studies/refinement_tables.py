@@ -13,6 +13,7 @@ from engine.core.settings import SecondPass as Rules
 from engine.core.statistics import rank_correlation, rank_correlation_interval
 from engine.methods.judge import VOTES
 from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
+from engine.methods.refinement.conditions import NAMING
 from engine.methods.refinement.values import WITH_ANSWER, OverlapThreshold
 from engine.methods.signals import overlap_threshold
 from engine.studies.summary import (
@@ -57,11 +58,11 @@ RUNS = "runs (question x seed)"  # what n counts where seeds are not averaged
 
 
 def of_condition(rows: Sequence[Row], name: str) -> list[Row]:
-    """The rows as if each unit were that condition alone; one without an answer is a failed one."""
+    """The rows as if each unit were that condition alone; one without an answer is a failed one, if it applies."""
     found = []
     for row in rows:
         values = row.value("conditions", name) or {}
-        state = "done" if values.get("outcome") in WITH_ANSWER else "failed"
+        state = "done" if values.get("outcome") in (*WITH_ANSWER, "not applicable") else "failed"
         found.append(replace(row, unit=replace(row.unit, method=name), values=values, state=state))
     return found
 
@@ -87,6 +88,7 @@ def score_tables(
         _added(rows, by),
         _comparisons(rows, by, pairs, defined),
         _gated(rows, by, defined, marks),
+        _by_firing(rows, by, defined, marks),
     ]
 
 
@@ -158,16 +160,30 @@ def run_threshold(rows: Sequence[Row], how: Rules) -> OverlapThreshold:
 
 
 def fires(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Fires:
-    """Every rule of the gated conditions among `names`, v2 once for each trigger, by the config's settings."""
+    """Every rule of the gated conditions among `names`, v2 once for each trigger, by the config's settings.
+
+    The critiques of v2a and v2b were written once. Where the config asks for both triggers and a passage is labelled,
+    they name what the labels flag, so their answers are none of the concentration trigger's.
+    """
     found: dict[str, dict[Unit, bool]] = {}
     if "D" in names:
         limit = run_threshold(rows, how).value
         found["D"] = {row.unit: row.values["s3"] < limit for row in rows if row.values.get("s3") is not None}
     for name in names:
         for trigger in triggers(how) if name.startswith("v2") else ():
-            fired = {row.unit: row.value("fired", trigger) for row in rows}
-            found[f"{name}, {trigger}"] = {unit: mark for unit, mark in fired.items() if mark is not None}
+            fired = _fired(rows, trigger)
+            if name in NAMING and (how.trigger, trigger) == ("auto", "concentration"):
+                labelled = _fired(rows, "labels")
+                fired = {unit: mark for unit, mark in fired.items() if unit not in labelled}
+                if labelled and not fired:
+                    continue
+            found[f"{name}, {trigger}"] = fired
     return found
+
+
+def _fired(rows: Sequence[Row], trigger: str) -> dict[Unit, bool]:
+    marks = {row.unit: row.value("fired", trigger) for row in rows}
+    return {unit: mark for unit, mark in marks.items() if mark is not None}
 
 
 def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequence[Score], marks: Fires) -> StudyTable:
@@ -179,16 +195,43 @@ def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequenc
         found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (kept, by["A"]))) for s in scores)
         return rule, sum(fired.values()), len(rows) - len(fired), *(one.difference for one in found)
 
-    differences = (replace(s.column, unit=f"{s.column.unit}, difference") for s in scores)
     return table(
         "gated",
         "Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",
-        (*Column.row("condition | fired (runs) | not asked (runs)"), *differences),
+        (*Column.row("condition | fired (runs) | not asked (runs)"), *_differences(scores)),
         (line_of(*rule) for rule in marks.items()),
         rows,
+        intervals=(PAIRED,),
+    )
+
+
+def _by_firing(
+    rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequence[Score], marks: Fires
+) -> StudyTable:
+    """Whether a second pass gains more where its rule fires than where it does not; it is written in both."""
+
+    def line_of(rule: str, fired: Mapping[Unit, bool], state: bool) -> tuple[Cell, ...]:
+        own, first = (
+            [one for one, row in zip(by[name], rows, strict=True) if fired.get(row.unit) is state]
+            for name in (rule.partition(",")[0], "A")
+        )
+        found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (own, first))) for s in scores)
+        return rule, "yes" if state else "no", len(own), *(one.difference for one in found)
+
+    return table(
+        "by_firing",
+        "Each second pass minus A where its rule fires and where it does not, every second pass on",
+        (*Column.row("condition | fires | of (runs)"), *_differences(scores)),
+        (line_of(*rule, state) for rule in marks.items() for state in (True, False)),
+        rows,
+        *(["Where nothing is flagged, the critiques of v2a and v2b name other passages."] if "v2a" in by else []),
         shows="grounded refinement, section 3.8",
         intervals=(PAIRED,),
     )
+
+
+def _differences(scores: Sequence[Score]) -> list[Column]:
+    return [replace(s.column, unit=f"{s.column.unit}, difference") for s in scores]
 
 
 def flag_table(rows: Sequence[Row], names: Sequence[str], marks: Fires, how: Rules) -> StudyTable:
@@ -202,7 +245,7 @@ def flag_table(rows: Sequence[Row], names: Sequence[str], marks: Fires, how: Rul
         rules.append(("D", rule, [marks["D"].get(row.unit) for row in rows], ""))
     flagged = [name for name in names if name.startswith("v2")]
     for trigger in triggers(how) if flagged else ():
-        own = marks[f"{flagged[0]}, {trigger}"]
+        own = _fired(rows, trigger)
         rules.append((", ".join(flagged), RULES[trigger], [own.get(row.unit) for row in rows], CHANCE[trigger]))
     return table(
         "flag_rates",
@@ -210,7 +253,7 @@ def flag_table(rows: Sequence[Row], names: Sequence[str], marks: Fires, how: Rul
         "condition | rule | fires (runs) | of (runs) | rate (share) | by chance (share) | not asked (runs)",
         ((name, rule, *_rate(rows, asked, chance)) for name, rule, asked, chance in rules),
         rows,
-        "Not asked: no gradient rows, no label, or no answer.",
+        "Not asked: no gradient rows, one passage in the prompt, no label, or no answer.",
         "By chance: the share of 200 random rankings of a case's passages in which the rule fires (concentration: each"
         " token's shares of the relevance in random order).",
         n=len(rows),
@@ -255,14 +298,13 @@ def _correlated(first: Mapping[str, float], second: Mapping[str, float]) -> Meas
 
 
 def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
-    """Gain of D over A by what the advisor says of the question before anything is written; none without advice."""
+    """Gain of D over A by what the advisor says of the question, its passages and S3 of A; none without advice."""
     advised = [(row, row.values["advice"], _gain(row)) for row in rows if row.values.get("advice")]
     known = [(row, advice, gain) for row, advice, gain in advised if gain is not None]
     if not known:
         return []
-    pairs = [(row, advice["difficulty"], gain) for row, advice, gain in known if advice["difficulty"] is not None]
-    rho = rank_correlation([difficulty for _, difficulty, _ in pairs], [gain for *_, gain in pairs])
-    questions = len({row.unit.example for row, *_ in pairs})  # the seeds of one are not independent
+    rho = rank_correlation([advice["difficulty"] for _, advice, _ in known], [gain for *_, gain in known])
+    questions = len({row.unit.example for row, *_ in known})  # the seeds of one are not independent
 
     def line_of(branch: str) -> tuple[Cell, ...]:
         own, gains = zip(*((row, gain) for row, advice, gain in known if advice["branch"] == branch), strict=True)
@@ -292,24 +334,48 @@ def _rho(rho: float | None, n: int) -> str:
     return f"{rho:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
 
 
-def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    """The cost of a condition alone: its calls, A if it depends on A, gradient rows if it needs them."""
-    fields = {"forwards": "calls of the model", "backwards": "", "tokens": "positions", "written": "tokens"}
-    units = {**fields, "seconds": "s"}
+COSTS = {"forwards": "calls of the model", "backwards": "", "tokens": "positions", "written": "tokens", "seconds": "s"}
+
+
+def cost_tables(rows: Sequence[Row], names: Sequence[str], marks: Fires) -> list[StudyTable]:
+    """The cost of a condition alone: with its second pass, and under its own rule."""
 
     def line_of(name: str) -> tuple[Cell, ...]:
         own = of_condition(rows, name)
-        return name, *(measure(own, ("cost", field), None) for field in units)
+        return name, *(measure(own, ("cost", field), None) for field in COSTS)
 
-    columns = (Column(name=field, unit=unit, better="lower") for field, unit in units.items())
-    return table(
+    columns = [Column(name=field, unit=unit, better="lower") for field, unit in COSTS.items()]
+    shows = "grounded refinement, section 4.7"
+    always = table(
         "costs",
-        "Cost of a condition, including everything it depends on",
+        "Cost of a condition with every second pass on, including everything it depends on",
         (Column(name="condition"), *columns),
         map(line_of, names),
         rows,
-        shows="grounded refinement, section 4.7",
+        shows=shows,
     )
+    ruled = table(
+        "costs_gated",
+        "Cost of a condition under its own rule: A, what the rule needs, and the second pass where it fires",
+        (*Column.row("condition | fires (share of runs)"), *columns),
+        (_ruled_cost(rows, *rule) for rule in marks.items()),
+        rows,
+        shows=shows,
+    )
+    return [always, ruled] if marks else [always]
+
+
+def _ruled_cost(rows: Sequence[Row], rule: str, fired: Mapping[Unit, bool]) -> tuple[Cell, ...]:
+    """A rule's line, over the runs that it can be asked of; where it does not fire, its condition's calls are saved."""
+    asked = [row for row in rows if row.unit in fired]
+    marks, own = [fired[row.unit] for row in asked], of_condition(asked, rule.partition(",")[0])
+
+    def spent(row: Row, mark: bool, field: str) -> float | None:
+        whole: float | None = row.value("cost", field)
+        return whole if mark or whole is None else whole - float(row.value("own_cost", field))
+
+    means = (measure_each(own, [spent(row, mark, f) for row, mark in zip(own, marks, strict=True)]) for f in COSTS)
+    return rule, measure_each(asked, marks), *means
 
 
 # Refinement's gain by quartile of S3 (Table 4), in citation precision and by the judge's votes.

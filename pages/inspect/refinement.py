@@ -25,11 +25,11 @@ from engine.analyses.attribution import flags_table
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import (
     analysis_id,
-    conditions_ahead,
     facts_of,
     history_of,
     kept_facts,
     reports_of,
+    run_ahead,
     score_blocks,
     trigger_table,
 )
@@ -225,10 +225,12 @@ elif stored is not None:
         watch_run(f"refine:{case.id}", report_id, names)
     else:
         options = options_for(names, gate, chosen)
-        ahead, _ = conditions_ahead(case, options, chosen.settings)
-        label = "Run" if report is None else "Run the missing conditions" if ahead else "Run again"
+        ahead = run_ahead(case, options, chosen.settings)
+        label = (
+            "Run" if report is None else "Run the missing conditions" if ahead.stored and ahead.writes else "Run again"
+        )
         with st.container(horizontal=True, vertical_alignment="center"):
-            asked = st.button(label, type="primary" if ahead else "secondary", disabled=not chosen.model)
+            asked = st.button(label, type="primary" if ahead.writes else "secondary", disabled=not chosen.model)
             cost = workbench().using(chosen.settings).cost(case, REFINEMENT, options)
             note(cost[:1].upper() + cost[1:])
         if asked:

@@ -49,6 +49,15 @@ def test_a_judge_that_prefers_a_place_is_not_counted():
     assert (found.winner, found.orders) == ("disagreed", ("x", "y"))
 
 
+def test_equal_answers_are_a_tie_that_nobody_is_asked_about():
+    for judge in (ScriptedWriter(["Verdict: X"] * 2), Prefers(GOOD)):
+        found = judge_pair(judge, "When?", PASSAGES, GOOD, GOOD)
+        assert (found.winner, found.preferred, found.prompts) == ("tie", None, ("", ""))
+        assert (judge.prompts, judge.forwards) == ([], 0)
+        counted = tally([found])
+        assert (counted.ties, counted.disagreed, counted.first_share, counted.mean) == (1, 0, None, 0.0)
+
+
 def test_an_unreadable_reply_is_kept_and_counted_apart():
     found = judge_pair(ScriptedWriter(["Verdict: X", "Both are fine."]), "When?", PASSAGES, GOOD, BAD)
     assert (found.winner, found.orders) == ("unparsed", ("x", None))

@@ -285,6 +285,7 @@ def test_a_config_takes_a_paper_and_assignments() -> None:
     again = parse_config(as_toml(changed))
     assert (again, again.paper) == (changed, "raise")
     stages = again.stages(9)
+    assert parse_config('study = "refinement"\ndata = "d"\npaper = "refinement"\n').stages(1).retrieval.sentences == 0
     assert (stages.retrieval.k, stages.reasoning.threshold, stages.refinement.seeds) == (4, 0.84, (1, 2))
     assert (stages.decoding.seed, stages.retrieval.reranker) == (9, "best-sentence")
     with pytest.raises(InputError, match=r"decoding.seed has no effect.*seeds"):

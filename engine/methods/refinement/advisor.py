@@ -52,7 +52,7 @@ class Advice(Value, frozen=True):
     """The proxies, their mean, and the branch; `also` has advice in addition to the branch."""
 
     proxies: tuple[Proxy, ...]
-    difficulty: float | None
+    difficulty: float
     branch: Branch
     title: str
     why: str
@@ -88,7 +88,7 @@ def advise(
         overlap(s3),
     )
     parts = [proxy.part for proxy in proxies if proxy.part is not None]
-    difficulty = float(np.mean(parts)) if parts else None
+    difficulty = float(np.mean(parts))
     labelled = any(passage.relevant is not None for passage in passages)
     branch, why = branch_of(len(passages), difficulty, [p.relevant for p in passages])
     names = ("against_e", *(("for_labels",) if labelled and branch != "nothing" else ()))
@@ -103,17 +103,21 @@ def advise(
     )
 
 
-def branch_of(passages: int, difficulty: float | None, labels: Sequence[bool | None]) -> tuple[Branch, str]:
+def branch_of(passages: int, difficulty: float, labels: Sequence[bool | None]) -> tuple[Branch, str]:
     """The branch of figure 1 and why it is this one."""
-    level = 1.0 if difficulty is None else difficulty
-    said = f"{counted(passages, 'passage')}, difficulty {level:.2f}"
-    if passages <= FEW and level < CLEAN:
+    said = f"{counted(passages, 'passage')}, difficulty {difficulty:.2f}"
+    if passages <= FEW and difficulty < CLEAN:
         return "nothing", f"{said}: at most {FEW} passages and under {CLEAN:.2f}."
     mixed = True in labels and False in labels
-    if passages >= MANY and (level >= NOISY or mixed):
+    if passages >= MANY and (difficulty >= NOISY or mixed):
         marked = " and labels of both kinds" if mixed else f" and at least {NOISY:.2f}"
         return "overlap heuristic", f"{said}: at least {MANY} passages{marked}."
-    return "overlap heuristic, always on", f"{said}: between the cuts for clean and for noisy."
+    why = f"more than {FEW} passages and fewer than {MANY}"
+    if passages <= FEW:
+        why = f"at most {FEW} passages, but not under {CLEAN:.2f}"
+    elif passages >= MANY:
+        why = f"at least {MANY} passages, but under {NOISY:.2f} and without labels of both kinds"
+    return "overlap heuristic, always on", f"{said}: {why}."
 
 
 def score_spread(hits: Sequence[Hit]) -> Proxy:
@@ -246,9 +250,10 @@ class Quartile(Value, frozen=True):
 
 
 class QuartileStudy(Value, frozen=True):
-    """Gains by quartile from the lowest S3 up, Spearman's rho of S3 and gain (None where undefined), both readings.
+    """Gains by quartile from the lowest S3 up, and Spearman's rho of S3 and gain (None where undefined).
 
-    A cut between equal values of S3 gives no quartiles, and the reading says so.
+    The readings are the paper's and ours where D gains most at the lowest S3, else they say where it does. A cut
+    between equal values of S3 gives no quartiles, and the reading says so.
     """
 
     quartiles: tuple[Quartile, ...]
@@ -283,11 +288,17 @@ def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
     if tied is not None:
         said = f"No quartiles: a cut falls between questions of equal S3 ({tied:.3f}), so their order would decide."
         return QuartileStudy(quartiles=(), rho=rho, readings=(said,))
-    return QuartileStudy(
-        quartiles=tuple(_quartile(name, part) for name, part in zip(NAMES, parts, strict=True)),
-        rho=rho,
-        readings=tuple(map(_line, _SAID["readings"])),
-    )
+    quartiles = tuple(_quartile(name, part) for name, part in zip(NAMES, parts, strict=True))
+    return QuartileStudy(quartiles=quartiles, rho=rho, readings=_readings(quartiles))
+
+
+def _readings(quartiles: Sequence[Quartile]) -> tuple[str, ...]:
+    lowest, *others = quartiles
+    if lowest.gain > max(0.0, *(other.gain for other in others)):
+        return tuple(map(_line, _SAID["readings"]))
+    most = max(quartile.gain for quartile in quartiles)
+    where = ", ".join(quartile.name for quartile in quartiles if quartile.gain == most)
+    return (f"D gains most in: {where} ({most:+.3f}). The paper's pattern, most where S3 is lowest, does not appear.",)
 
 
 def _mean_s3(group: Sequence[Point]) -> float:

@@ -53,7 +53,9 @@ class Conditions:
     def ask(self, purpose: Purpose, prompt: Prompt) -> Turn:
         """One call of the writer, its answer with sentences and citations."""
         reply = self.writer.generate(prompt, self.decoding, self.on_text, self.watch)
-        annotated = annotate(reply, max(prompt.numbers, default=0), self.prompting.citations)
+        # As for a given A, whatever part of the passages a small writer reads; from memory nothing can be cited.
+        limit = len(self.passages) if prompt.numbers else 0
+        annotated = annotate(reply, limit, self.prompting.citations)
         turn = Turn(purpose=purpose, prompt=prompt, reply=annotated)
         if self.on_turn is not None:
             self.on_turn(turn)
@@ -135,7 +137,8 @@ def passages_critique(conditions: Conditions) -> str:
     """The critique that names the flagged passages; `InputError` where there are none to name."""
     if not conditions.flagged:
         raise InputError(
-            "No passage is flagged, so v2a and v2b cannot name one. Mark passages as not relevant, or use v2c."
+            "v2a and v2b name passages that may not bear on the question, and the prompt has none. Mark one of its "
+            "passages as not relevant, or use v2c."
         )
     names = ", ".join(conditions.marker_of(number) for number in conditions.flagged)
     return fill("critique_passages", passages=names)
@@ -178,6 +181,7 @@ _METHODS = (
     ),
 )
 VARIANTS: Mapping[str, Condition] = {method.name: method for method in _METHODS}
+NAMING = ("v2a", "v2b")  # their critiques name passages
 
 
 def chosen(names: str) -> tuple[str, ...]:

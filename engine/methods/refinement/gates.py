@@ -17,7 +17,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, Prompt
 from engine.methods import registry
-from engine.methods.flags import Concentration, Flags, concentration, distractor_flags
+from engine.methods.flags import FEWEST_RANKED, Concentration, Flags, concentration, distractor_flags
 from engine.methods.refinement.values import Gate, OverlapThreshold, Trigger
 from engine.methods.spans import first_content_tokens
 from engine.models.protocols import LanguageModel
@@ -41,10 +41,15 @@ def flags_trigger(gradient: Attribution | None, missing: str, labels: Labels, se
     if gradient is None:
         return Trigger(rule="unavailable", fired=False, sentence=missing)
     wanted = settings.refinement.trigger
-    labelled = any(label is not None for label in labels.values())
+    if len(numbers := _numbers(gradient)) < FEWEST_RANKED:
+        return Trigger(rule="unavailable", fired=False, sentence=ONE_PASSAGE)
+    labelled = any(labels.get(number) is not None for number in numbers)
     if wanted == "labels" or (wanted == "auto" and labelled):
         return labels_trigger(flags_of(gradient, labels, settings))
     return concentration_trigger(concentration_of(gradient, settings))
+
+
+ONE_PASSAGE = "The prompt has one passage, and the flags compare passages. Use D, or the trigger Always."
 
 
 def flags_of(gradient: Attribution, labels: Labels, settings: Settings) -> Flags:
@@ -70,7 +75,7 @@ def labels_trigger(flags: Flags) -> Trigger:
         said = ", ".join(f"passage {n} on {t}" for n, t in times.items())
         sentence = f"Labelled not relevant and high in the gradient ranking: {said} of {flags.tokens} tokens."
     elif unlabelled:
-        sentence = "No passages are labelled, so this rule cannot fire. Mark passages as relevant or not."
+        sentence = "No passage of the prompt is labelled, so this rule cannot fire. Mark passages as relevant or not."
     else:
         sentence = "No passage labelled not relevant is high in the gradient ranking."
     return Trigger(
@@ -100,15 +105,15 @@ def concentration_trigger(found: Concentration) -> Trigger:
         fired=found.fires,
         sentence=f"{sentence} {found.sentence}",
         passages=found.numbers,
-        figures={"ratio": found.ratio, "tokens": float(found.tokens)},
+        figures={"ratio": found.ratio, "random rankings: fires": found.random_rate, "tokens": float(found.tokens)},
     )
 
 
 def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels) -> Trigger:
     """The trigger under the gate: "always" fires whatever the rule says, and keeps its verdict in the sentence.
 
-    Where the rule points at no passage, v2a and v2b are given those labelled not relevant, else the one that is
-    highest by |relevance| over A and not labelled relevant.
+    `labels` are those of the passages in A's prompt. Where the rule points at none of them, v2a and v2b are given those
+    labelled not relevant, else the one that is highest by |relevance| over A and not labelled relevant, if any.
     """
     if gate == "own":
         return own

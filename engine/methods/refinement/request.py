@@ -6,19 +6,21 @@ the model's window is small, the limit is lowered for all conditions alike. Left
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace as changed
 
-from engine.answer.prompt import MARKERS, build_prompt, stamp_of, worked_examples
+from engine.answer.prompt import MARKERS, stamp_of, worked_examples
 from engine.answer.quoting_reader import shortened
 from engine.core.errors import AttributionError, InputError, ModelError
+from engine.core.files import package_versions
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Retrieval, Settings
-from engine.core.values import Answer, Case, Passage, Prompt, Stamp, inputs_hash, sha256
+from engine.core.values import Answer, Case, Json, Passage, Prompt, Stamp, inputs_hash, sha256
 from engine.methods import signals
 from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
 from engine.methods.refinement.costs import metered
@@ -163,24 +165,99 @@ def decoding_for(condition: str, decoding: Decoding, draft: Answer | None, setti
 
 
 def stamp_for(request: Request, decoding: Decoding) -> Stamp:
-    """Everything the answers depend on: with equal stamps (except time) one run can continue the other.
+    """The inputs, the writer and the settings of a run: one with the same texts (`same_texts`) continues another.
 
     The scorer is not part of it: another one measures the same answers again.
     """
     case = request.case
-    inputs = inputs_hash(case.question, case.passages, case.answer.text if request.use_answer else "")
-    stamp = stamp_of(request.writer, request.settings.prompting, decoding, inputs)
+    stamp = stamp_of(request.writer, request.settings.prompting, decoding, _inputs(case, request.use_answer))
     own = {
-        "refinement": request.settings.refinement.to_dict(),
-        "gradient": request.settings.gradient.to_dict(),
+        **_stamped(request.settings),
         "given": request.use_answer,
         "read": [
             (n, p.start - case.passages[n - 1].start, p.end - case.passages[n - 1].start) for n, p in request.read
         ],
-        **occlusion_stamped(request.settings),
     }
-    # As the library gives it back: JSON knows lists, no tuples.
-    return changed(stamp, settings=msgspec.json.decode(msgspec.json.encode({**stamp.settings, **own})))
+    return changed(stamp, settings=_as_stored({**stamp.settings, **own}))
+
+
+def stamp_ahead(stamp: Stamp, case: Case, settings: Settings, *, use_answer: bool) -> Stamp:
+    """The stamp of the next run by the writer of `stamp`, as far as it is known before the writer is loaded.
+
+    Its weights and window are taken to be as they were, and so are the sentences that a small writer reads.
+    """
+    held, how = stamp.settings, settings.refinement
+    before = held.get("decoding")
+    limit = before.get("max_new_tokens") if isinstance(before, dict) else None
+    decoding = {**settings.decoding.to_dict(), "temperature": how.temperature, "max_new_tokens": limit}
+    given = use_answer and case.prompt is not None
+    reads = bool(settings.retrieval.sentences_for(stamp.model) and not given)
+    own = {
+        **{name: value for name, value in held.items() if name != "occlusion"},
+        **_stamped(settings),
+        "prompting": settings.prompting.to_dict(),
+        "decoding": decoding,
+        "read": held.get("read") if reads == bool(held.get("read")) else None,
+    }
+    return changed(stamp, settings=_as_stored(own), inputs=_inputs(case, use_answer), versions=package_versions())
+
+
+def _inputs(case: Case, use_answer: bool) -> str:
+    return inputs_hash(case.question, case.passages, case.answer.text if use_answer else "")
+
+
+def _stamped(settings: Settings) -> Json:
+    """The stamp's entries for the second pass and for the rows that its rules read."""
+    own = {"refinement": settings.refinement.to_dict(), "gradient": settings.gradient.to_dict()}
+    return {**own, **occlusion_stamped(settings)}
+
+
+def _as_stored(settings: Json) -> Json:
+    """As the library gives them back: JSON knows lists, no tuples."""
+    stored: Json = msgspec.json.decode(msgspec.json.encode(settings))
+    return stored
+
+
+# Settings that no text depends on: those of the rules, the limit of seconds, and those of Ask.
+NO_TEXT = {
+    "refinement": ("overlap_threshold", "overlap_percentile", "overlap_cases", "ranked_by", "trigger", "seconds"),
+    "prompting": ("refuse_under", "demonstrations"),
+}
+NO_ROWS = ("used_top", "share", "ratio")  # settings of the gradient that only the rules read
+
+
+def same_texts(stamp: Stamp, other: Stamp) -> bool:
+    """Whether the texts of both runs have the same inputs, writer and settings."""
+    one, two = (
+        changed(
+            each,
+            created="",
+            settings={
+                stage: _without(values, NO_TEXT.get(stage, ()))
+                for stage, values in each.settings.items()
+                if stage not in ("gradient", "occlusion")
+            },
+        )
+        for each in (stamp, other)
+    )
+    return one == two
+
+
+def same_rows(stamp: Stamp, other: Stamp) -> bool:
+    """Whether the gradient rows of two runs with the same texts and scorer have the same settings."""
+    one, two = (
+        (
+            _without(each.settings.get("gradient"), NO_ROWS),
+            each.settings.get("occlusion"),
+            each.settings.get("refinement", {}).get("ranked_by"),
+        )
+        for each in (stamp, other)
+    )
+    return one == two
+
+
+def _without(values: Any, names: Collection[str]) -> Any:
+    return {name: value for name, value in values.items() if name not in names} if isinstance(values, dict) else values
 
 
 def own_tokens(request: Request, answer: Answer) -> Answer:
@@ -197,9 +274,8 @@ def sent_for_a(value: Refinement) -> Prompt | None:
 
 
 def scored_prompt(request: Request, value: Refinement) -> Prompt:
-    """The prompt that A answers, as the scorer sees it."""
-    sent = sent_for_a(value) or request.given_prompt
-    return sent or build_prompt(request.case.question, request.case.passages, request.settings.prompting)
+    """The prompt that A answers: the one that was sent, or the one that the conditions read."""
+    return sent_for_a(value) or conditions_of(request)[0].baseline_prompt()
 
 
 def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch) -> tuple[Signals, dict[str, Cost]]:

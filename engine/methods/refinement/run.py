@@ -23,7 +23,7 @@ from engine.core.text import sentences
 from engine.core.values import Answer
 from engine.methods import signals
 from engine.methods.refinement import gates
-from engine.methods.refinement.conditions import VARIANTS, Condition, Conditions
+from engine.methods.refinement.conditions import NAMING, VARIANTS, Condition, Conditions
 from engine.methods.refinement.costs import Deadline, metered
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
@@ -31,6 +31,8 @@ from engine.methods.refinement.request import (
     conditions_of,
     decoding_for,
     own_tokens,
+    same_rows,
+    same_texts,
     scored_prompt,
     sent_for_a,
     signals_of,
@@ -84,8 +86,13 @@ def stands(known: Variant, trigger: Trigger | None) -> bool:
     """Whether a stored condition is what would be written now: same decision, same passages named."""
     if known.trigger is None or trigger is None:
         return known.trigger is trigger
-    named = known.name not in ("v2a", "v2b") or not trigger.fired or known.trigger.passages == trigger.passages
+    named = known.name not in NAMING or not trigger.fired or known.trigger.passages == trigger.passages
     return known.trigger.fired == trigger.fired and named
+
+
+def nothing_to_name(name: str, trigger: Trigger) -> bool:
+    """Whether the critique of a condition names passages and the trigger points at none."""
+    return name in NAMING and not trigger.passages
 
 
 def given(answer: Answer, conditions: Conditions) -> Variant:
@@ -117,9 +124,9 @@ def refining(
 ) -> Iterator[Refinement]:
     """Run the conditions; yield the value after each one and after common parts. `watch` gets the text so far.
 
-    `earlier` is gone on from where it is of the same inputs, writer and settings. `clock` (seconds) is what a
-    condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot
-    write, `Cancelled`.
+    `earlier` is continued if its texts have the same inputs, writer and settings; with other settings of the rules
+    these decide anew. `clock` (seconds) is what a condition's time limit is measured with. Raises `InputError` without
+    passages, `CannotDo` for a writer that cannot write, `Cancelled`.
     """
     if not request.case.passages:
         raise InputError("This case has no passages to ground the answer in.")
@@ -142,13 +149,15 @@ class _Refining:
         fresh = Refinement(
             stamp=stamp, gate=request.gate, order=request.variants, decoding=self.conditions.decoding, notes=notes
         )
-        kept = earlier or fresh
-        if changed(kept.stamp, created="") != changed(stamp, created=""):
-            kept = fresh  # the earlier one is another run
+        kept = earlier if earlier is not None and same_texts(earlier.stamp, stamp) else fresh
         if kept.scorer != request.scores_with.name:
             kept = changed(kept, signals=Signals(), gradient=None, shared={})
+        elif not same_rows(kept.stamp, stamp):
+            shared = {name: cost for name, cost in kept.shared.items() if name != "gradient"}
+            kept = changed(kept, gradient=None, shared=shared)
+        stamp = changed(stamp, created=kept.stamp.created)
         order = tuple(n for n in VARIANTS if n in {*request.variants, *kept.variants, "A", "B"})
-        self.value = changed(kept, gate=request.gate, order=order, gradient_missing="")
+        self.value = changed(kept, stamp=stamp, gate=request.gate, order=order, gradient_missing="")
 
     def values(self) -> Iterator[Refinement]:
         """The value after each stage that changed it: A and B, the signals that need both, the others in order."""
@@ -209,7 +218,10 @@ class _Refining:
             except PromptTooLong as error:
                 problem = "too long", str(error)
             except GroundworkError as error:
-                problem = "failed", str(error)
+                silent = (
+                    trigger is not None and nothing_to_name(method.name, trigger) and self.value.baseline is not None
+                )
+                problem = "not applicable" if silent else "failed", str(error)
         outcome, said = problem or outcome_of(turns, conditions.decoding.max_new_tokens)
         return Variant(
             name=method.name,
@@ -227,7 +239,9 @@ class _Refining:
             return None
         if method.rule == "every time":
             return gates.EVERY_TIME
-        labels, gradient = self.request.case.labels, self.value.gradient
+        shown = (sent_for_a(self.value) or self.conditions.baseline_prompt()).numbers
+        labels = {number: label for number, label in self.request.case.labels.items() if number in shown}
+        gradient = self.value.gradient
         if method.rule == "S3":
             threshold = self.value.threshold or signals.overlap_threshold((), self.request.settings.refinement)
             own = gates.overlap_trigger(self.value.signals.s3, threshold)

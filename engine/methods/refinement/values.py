@@ -10,7 +10,18 @@ from engine.core.settings import Decoding
 from engine.core.values import Answer, Attribution, Json, Prompt, Stamp, Value
 
 Gate = Literal["own", "always"]
-Outcome = Literal["answered", "not triggered", "refused", "copied", "cut", "empty", "too long", "timed out", "failed"]
+Outcome = Literal[
+    "answered",
+    "not triggered",
+    "not applicable",
+    "refused",
+    "copied",
+    "cut",
+    "empty",
+    "too long",
+    "timed out",
+    "failed",
+]
 Purpose = Literal["answer", "critique", "revision"]
 WITH_ANSWER: tuple[Outcome, ...] = ("answered", "not triggered", "refused", "copied", "cut")
 
@@ -54,7 +65,8 @@ class Trigger(Value, frozen=True):
 class Variant(Value, frozen=True):
     """One condition on the case. `trigger` is None for A, B and C1, which no rule starts; `seed` is its own stream.
 
-    `outcome` "not triggered": the answer is A's, byte for byte. `problem` says what happened to one without an
+    `outcome` "not triggered": the answer is A's, byte for byte; "not applicable": a critique that names passages has
+    none to name. `problem` says what happened to one without an
     answer, or what to know of one that has it (refused, copied from its instructions, cut at the token limit).
     """
 
@@ -138,6 +150,12 @@ class Refinement(Value, frozen=True):
             return frozenset()
         texts = {name: variant.answer.text for name, variant in self.variants.items() if variant.answer is not None}
         return frozenset(name for name, text in texts.items() if text == self.baseline.text and name != "A")
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Numbers of the passages in the prompts; empty until a text is written from passages."""
+        prompts = (turn.prompt for variant in self.variants.values() for turn in variant.turns)
+        return next((prompt.numbers for prompt in prompts if prompt.numbers), ())
 
     @property
     def finished(self) -> bool:

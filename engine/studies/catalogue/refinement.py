@@ -19,23 +19,25 @@ from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Case, Json, Stamp
+from engine.methods.flags import FEWEST_RANKED
 from engine.methods.judge import VOTES, PairJudgement, Winner, first_share, judge_pair, judge_warning, swapped, tally
-from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import report_scores
-from engine.methods.refinement.conditions import VARIANTS, chosen
+from engine.methods.refinement.conditions import NAMING, VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
 from engine.methods.refinement.request import asked_limit
 from engine.methods.refinement.values import Cost, Refinement
 from engine.methods.signals import deployed_cost
+from engine.models.embedder import DEFAULT
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
+from engine.studies.on_case import advice_on
 from engine.studies.refinement_tables import (
     CHANCE,
     RULES,
     RUNS,
     Fires,
     advice_tables,
-    cost_table,
+    cost_tables,
     fires,
     flag_table,
     quartiles_of,
@@ -59,7 +61,8 @@ def judge_tables(rows: Sequence[Row], pairs: Pairs, marks: Fires, how: Rules) ->
     tables = [_table("judge", "Pairs of conditions by the judge, each under its own rule", rows, ruled)]
     second = [(first, other) for first, other in pairs if first.startswith("v2")]
     for trigger in triggers(how) if second else ():
-        flagged = [row for row in rows if any(marks[f"{first}, {trigger}"].get(row.unit) for first, _ in second)]
+        own = [marks[key] for first, _ in second if (key := f"{first}, {trigger}") in marks]
+        flagged = [row for row in rows if any(fired.get(row.unit) for fired in own)]
         lines = {name: found for name, found in gated(flagged, second, marks, how).items() if name.endswith(trigger)}
         title = f"Pairs by the judge on the runs that {RULES[trigger]} starts"
         tables.append(_table(f"judge_flagged_{trigger}", title, flagged, lines, FLAGGED_SHOWS[trigger]))
@@ -77,6 +80,8 @@ def gated(rows: Sequence[Row], pairs: Pairs, marks: Fires, how: Rules) -> dict[s
     for first, second in pairs:
         flagged = any(name.startswith("v2") for name in (first, second))
         for trigger in triggers(how) if flagged else ("",):
+            if any(name in NAMING and f"{name}, {trigger}" not in marks for name in (first, second)):
+                continue
             title = f"{first} against {second}" + (f", {trigger}" if trigger else "")
             found[title] = [_gated_winner(row, first, second, marks, trigger) for row in rows]
     return found
@@ -188,7 +193,8 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     golds = [spelling for thing in example.short_answers for spelling in thing]
     scores = report_scores(report, example.passages, golds)
     judged = _judged(tools, example, value, watch)
-    advice = advise(example.question, example.passages, s3=value.signals.s3)
+    embedder = tools.loaders.embedder(DEFAULT)
+    advice = advice_on(example.question, example.passages, s3=value.signals.s3, embedder=embedder)
     values = {
         "s1": value.signals.s1,
         "s2": value.signals.s2,
@@ -219,14 +225,18 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 
 def _triggers(value: Refinement, case: Case, settings: Settings) -> Json:
-    """Whether each trigger fires, and how often it would by chance; None without gradient rows or labels."""
+    """Whether each trigger fires, and how often it would by chance.
+
+    None without gradient rows of two passages; None for the labels' rule without a label on one of the passages.
+    """
     fired: dict[str, bool | None] = dict.fromkeys(CHANCE)
     chance: dict[str, float | None] = dict.fromkeys(CHANCE.values())
-    if value.gradient is not None:
+    numbers = [number for (number,) in value.gradient.sources] if value.gradient is not None else []
+    if value.gradient is not None and len(numbers) >= FEWEST_RANKED:
         found = concentration_of(value.gradient, settings)
         fired["concentration"] = concentration_trigger(found).fired
         chance[CHANCE["concentration"]] = found.random_rate
-        if any(label is not None for label in case.labels.values()):
+        if any(case.labels.get(number) is not None for number in numbers):
             flags = flags_of(value.gradient, case.labels, settings)
             fired["labels"], chance[CHANCE["labels"]] = labels_trigger(flags).fired, flags.random_flag_rate
     return {"fired": fired, **chance}
@@ -275,7 +285,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     else:
         said.append("Pairwise judge (Tables 2, 10, 11): off, because the config has no judge.")
     found = quartiles_of(rows, by_judge=bool(config.judge))
-    tables += [*found.tables, *advice_tables(rows), cost_table(rows, names)]
+    tables += [*found.tables, *advice_tables(rows), *cost_tables(rows, names, marks)]
     figures += found.figures
     return Results(tables=tuple(tables), figures=tuple(figures), notes=tuple(filter(None, (*said, *found.notes))))
 

@@ -61,6 +61,15 @@ def test_a_foreign_answer_is_tokenised_once_and_the_banner_names_both(model):
     assert notes[0].startswith(f"Written by someone. Scored by {model.name}.")
 
 
+def test_a_map_of_an_answer_of_markers_counts_them_where_the_setting_does(model):
+    case = make_case(answer="[cite_1] [cite_3]")
+    with pytest.raises(AttributionError, match="count the markers"):
+        analysed(case, TOKEN_MAP, model, Settings())
+    counted = Settings().with_values({"occlusion.count_citation_markers": True})
+    found = TokenMap.from_dict(analysed(case, TOKEN_MAP, model, counted).result)
+    assert found.argmax_differs == tuple(range(len(found.answer.tokens)))  # a tiny model would write none of them
+
+
 def test_a_case_without_passages_says_so(model):
     with pytest.raises(AttributionError, match="no passages"):
         subject(make_case(passages=()), model, Settings())

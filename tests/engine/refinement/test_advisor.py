@@ -99,7 +99,18 @@ def test_the_three_branches():
     assert branch_of(10, 0.5, [])[0] == "overlap heuristic"
     assert branch_of(10, 0.49, [])[0] == "overlap heuristic, always on"
     assert branch_of(10, 0.2, [True, False])[0] == "overlap heuristic"
-    assert branch_of(3, None, [])[0] == "overlap heuristic, always on"
+
+
+@pytest.mark.parametrize(
+    ("passages", "difficulty", "labels", "why"),
+    [
+        (3, 0.8, [], "at most 5 passages, but not under 0.35."),
+        (7, 0.4, [], "more than 5 passages and fewer than 10."),
+        (12, 0.2, [True], "at least 10 passages, but under 0.50 and without labels of both kinds."),
+    ],
+)
+def test_an_unclear_case_says_which_condition_fails(passages, difficulty, labels, why):
+    assert branch_of(passages, difficulty, labels)[1].endswith(why)
 
 
 def test_labels_bring_v2c_and_self_refine_is_always_advised_against():

@@ -45,6 +45,7 @@ def test_marking_a_passage_changes_the_rule_from_concentration_to_labels():
     before = flags_trigger(gradient, "", NONE, Settings())
     assert (before.rule, before.passages) == ("concentration", (3,))
     assert "negative result" in before.sentence
+    assert before.figures["random rankings: fires"] == 1.0  # one of the three has all, in whatever order
     after = flags_trigger(gradient, "", {**NONE, 3: False}, Settings())
     assert (after.rule, after.fired, after.passages) == ("labels", True, (3,))
     assert not flags_trigger(gradient, "", {**NONE, 3: True}, Settings()).fired
@@ -89,6 +90,18 @@ def test_always_names_what_can_be_named():
     missing = flags_trigger(None, "none", marked, Settings())
     assert gated(missing, "always", None, marked).passages == (1, 3)
     assert gated(missing, "always", None, NONE).passages == ()
+
+
+def test_one_passage_cannot_be_ranked_and_labels_of_passages_that_are_not_shown_do_not_count():
+    alone = rows(*[(5,)] * 10, lengths=(10,))
+    for labels in (NONE, {1: False}):
+        for wanted in ("auto", "labels", "concentration"):
+            own = flags_trigger(alone, "", labels, Settings(refinement=SecondPass(trigger=wanted)))
+            assert (own.rule, own.fired) == ("unavailable", False) and "one passage" in own.sentence
+    assert "the auto" not in gated(own, "always", alone, {1: False}).sentence
+    assert flags_trigger(rows(*[(0, 0, 5)] * 10), "", {**NONE, 4: False}, Settings()).rule == "concentration"
+    forced = Settings(refinement=SecondPass(trigger="labels"))
+    assert "No passage of the prompt is labelled" in flags_trigger(rows((1, 1, 1)), "", {4: True}, forced).sentence
 
 
 def test_flags_do_not_depend_on_the_passages_that_are_labelled_relevant():

@@ -6,7 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from engine.analyses.kind import Loaders, RunContext, analyse
-from engine.analyses.refinement import KIND, RefinementOptions, facts_of, history_of, reports_of, trigger_table
+from engine.analyses.refinement import (
+    KIND,
+    RefinementOptions,
+    facts_of,
+    history_of,
+    reports_of,
+    run_ahead,
+    trigger_table,
+)
 from engine.analyses.said import PAIR, JudgeOptions
 from engine.answer.citations import annotate
 from engine.cases.review import MarkDraft
@@ -95,6 +103,60 @@ def test_the_cost_counts_what_another_trigger_would_write_or_set_back(cases):
     assert cost("always") == "every chosen condition is written."
     ended = "every chosen condition is written, D set back to A, because the trigger does not fire."
     assert cost("own") == ended
+
+
+def test_the_cost_says_what_other_settings_would_replace_or_decide_anew(cases):
+    case = save(cases)
+    wanted = RefinementOptions(model="scripted", variants=("A", "C2", "D"))
+
+    def cost(**values):
+        return KIND.cost(cases.load("c"), wanted, SHORT.with_values(values))
+
+    run(cases, variants=("A", "C2", "D"))
+    assert cost() == "every chosen condition is written."
+    assert cost(**{"refinement.seconds": 60.0}) == "every chosen condition is written."
+    assert cost(**{"refinement.overlap_threshold": 0.01}).endswith(
+        "D set back to A, because the trigger does not fire."
+    )
+    again = "up to 4 texts to write, 1 of them only if the trigger fires, 2 scored rows for S2. Replaces the stored run"
+    for path, value in (
+        ("refinement.temperature", 0.2),
+        ("decoding.seed", 7),
+        ("decoding.top_p", 0.5),
+        ("prompting.citations", "alce"),
+        ("retrieval.sentences", 1),
+    ):
+        assert cost(**{path: value}).startswith(again), path
+    (report,) = reports_of(cases.load("c")).values()
+    low = SHORT.with_values({"refinement.overlap_threshold": 0.01})
+    (row,) = trigger_table(report.refinement, {}, "own", low).rows[:1]
+    assert "not under 0.01" in row[3].text
+    cases.update("c", lambda stored: replace(stored, question="Who repaired it?"))
+    assert cost().startswith(again)
+    assert case.question == QUESTION
+
+
+def test_the_cost_counts_gradient_rows_that_another_setting_computes_again(cases):
+    save(cases)
+    run(cases, variants=("A", "v2c"), scorer=tiny_model("llama"))
+
+    def cost(**values):
+        options = RefinementOptions(model="scripted", variants=("A", "v2c"))
+        return KIND.cost(cases.load("c"), options, SHORT.with_values(values))
+
+    assert "passes" not in cost()
+    assert "1 forward and 5 backward passes for the flags" in cost(**{"gradient.first_tokens": 4})
+
+
+def test_a_condition_with_nothing_to_name_is_not_ahead_until_a_label_changes_it(cases):
+    case = save(cases)
+    cases.save(replace(case, passages=tuple(replace(p, relevant=True) for p in case.passages)))
+    report = run(cases, variants=("A", "v2a"), gate="always", scorer=tiny_model("llama"))
+    assert report.refinement.variants["v2a"].outcome == "not applicable"
+    wanted = RefinementOptions(model="scripted", variants=("A", "v2a"), gate="always")
+    assert run_ahead(cases.load("c"), wanted, SHORT).writes == []
+    cases.add_mark("c", MarkDraft(kind="relevance", author="Ada", target="passage:2", value="not relevant"))
+    assert run_ahead(labelled_case(cases, "c"), wanted, SHORT).writes == ["v2a"]
 
 
 def test_the_threshold_reads_the_library_from_twenty_cases_on(cases):

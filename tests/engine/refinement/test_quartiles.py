@@ -27,6 +27,15 @@ def test_four_parts_by_hand():
     assert len(found.readings) == 2
 
 
+def test_the_readings_are_those_of_the_data():
+    elsewhere = gain_by_quartile(points([-0.5, -0.5, -0.5, 1.0]))
+    assert elsewhere.rho > 0 and elsewhere.readings[0].startswith("D gains most in: highest S3 (+1.000).")
+    flat = gain_by_quartile(points([0.0] * 4))
+    assert flat.readings[0].startswith("D gains most in: lowest S3, second, third, highest S3 (+0.000).")
+    assert len(gain_by_quartile(points([-0.1, -0.2, -0.3, -0.4])).readings) == 1  # no gain at all
+    assert "fires where the gain is" in gain_by_quartile(points([0.4, 0.1, 0.1, 0.0])).readings[1]
+
+
 def test_the_order_in_which_questions_come_does_not_matter():
     given = points([0.4, 0.2, 0.1, 0.1, 0.0, 0.1, 0.0, 0.0])
     assert gain_by_quartile(given[::-1]) == gain_by_quartile(given)

@@ -18,7 +18,7 @@ from engine.core.settings import Decoding, Prompting, SecondPass as RefinementSe
 from engine.core.values import Answer, Prompt, Segment
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
 from engine.methods.refinement.costs import Deadline
-from engine.methods.refinement.request import MORE_TOKENS, conditions_of, stream
+from engine.methods.refinement.request import MORE_TOKENS, conditions_of, scored_prompt, stream
 from engine.methods.refinement.run import copied, refine, refining
 from engine.methods.refinement.values import Refinement, Turn
 from engine.models.scripted import ScriptedWriter, word_tokens
@@ -252,6 +252,23 @@ def test_v2_asks_for_what_its_name_says():
     assert value.shared["gradient"].backwards == value.gradient.backwards
 
 
+def test_a_critique_names_no_passage_that_the_writer_was_not_shown():
+    """The prompt has passage 2 alone, and passages 1 and 3 are labelled not relevant."""
+    read = ((2, passages()[1]),)
+    model = writer(A="It was repaired in 1931 [cite_2].")
+    tiny, names = tiny_model("llama"), ("A", "v2a", "v2b", "v2c")
+    given = {"variants": names, "gate": "always", "read": read, "scorer": tiny}
+    value = refine(request(model, labels=(False, None, False), **given))
+    assert value.variants["v2a"].trigger.passages == (2,)  # not labelled, and all that there is
+    assert "The answer may draw on [cite_2]," in next(text for text in model.prompts if "may not bear on" in text)
+    silent = writer(A="It was repaired in 1931 [cite_2].")
+    value = refine(request(silent, labels=(False, True, False), **given))
+    assert [value.variants[name].outcome for name in names] == ["answered", *["not applicable"] * 2, "answered"]
+    assert not any("may not bear on" in text for text in silent.prompts)
+    own = refine(request(silent, labels=(None, False, None), **{**given, "gate": "own"}))
+    assert own.variants["v2c"].trigger.rule == "unavailable" and "one passage" in own.variants["v2c"].problem
+
+
 def test_a_label_changes_the_trigger_with_no_new_gradient_and_writes_only_what_it_changes():
     tiny = tiny_model("llama")
     first = refine(request(writer(), labels=(None, None, True), settings=Settings(), scorer=tiny))
@@ -281,6 +298,56 @@ def test_other_inputs_or_settings_are_not_gone_on_from():
     model = writer()
     refine(request(model, variants=("A",), settings=Settings(refinement=RefinementSettings(temperature=0.0))), some)
     assert asked(model, "A")
+
+
+RULES_ONLY = {
+    "refinement.overlap_threshold": 0.01,
+    "refinement.overlap_percentile": 10.0,
+    "refinement.overlap_cases": 5,
+    "refinement.trigger": "concentration",
+    "refinement.seconds": 60.0,
+    "prompting.refuse_under": 0.5,
+    "gradient.share": 0.9,
+    "gradient.ratio": 3.0,
+    "gradient.used_top": 1,
+}
+OF_THE_ROWS = {
+    "refinement.ranked_by": "gradient norm",
+    "gradient.target": "log_probability",
+    "gradient.first_tokens": 4,
+    "occlusion.count_citation_markers": True,
+}
+
+
+@pytest.mark.parametrize("path", RULES_ONLY)
+def test_a_setting_that_no_text_depends_on_leaves_the_texts_and_the_gradient_rows(path):
+    tiny, names = tiny_model("llama"), ("A", "C2", "v2c")
+    some = refine(request(variants=names, scorer=tiny, gate="always"))
+    changed, silent = Settings().with_values({path: RULES_ONLY[path]}), ScriptedWriter([])
+    seen = list(refining(request(silent, variants=names, scorer=tiny, gate="always", settings=changed), some))
+    assert set(seen[0].variants) == {"A", "B", *names} and silent.prompts == []
+    assert {n: v.answer for n, v in seen[-1].variants.items()} == {n: v.answer for n, v in some.variants.items()}
+    assert seen[-1].gradient is some.gradient
+    assert seen[-1].stamp.settings != some.stamp.settings  # a replay decides by these settings
+
+
+@pytest.mark.parametrize("path", OF_THE_ROWS)
+def test_a_setting_of_the_gradient_rows_computes_these_again_and_writes_nothing(path):
+    tiny, names = tiny_model("llama"), ("A", "C2", "v2c")
+    some = refine(request(variants=names, scorer=tiny, gate="always"))
+    changed, silent = Settings().with_values({path: OF_THE_ROWS[path]}), ScriptedWriter([])
+    value = refine(request(silent, variants=names, scorer=tiny, gate="always", settings=changed), some)
+    assert silent.prompts == [] and set(value.variants) == {"A", "B", *names}
+    assert value.gradient is not None and value.gradient != some.gradient
+    assert value.shared["S2"] == some.shared["S2"]
+
+
+def test_a_changed_threshold_decides_anew_over_what_is_there():
+    some = refine(request(variants=("A", "D")))
+    assert some.variants["D"].triggered
+    low = Settings(refinement=RefinementSettings(overlap_threshold=0.01))
+    value = refine(request(ScriptedWriter([]), variants=("A", "D"), settings=low), some)
+    assert value.threshold.value == 0.01 and value.variants["D"].answer == value.baseline
 
 
 def test_each_condition_is_handed_out_as_it_ends():
@@ -416,6 +483,32 @@ def test_a_given_answer_is_the_baseline_and_costs_nothing():
     assert value.variants["A"].cost.forwards == 0
     assert len(asked(model, "A")) == 1  # C1
     assert "The bridge is red." in asked(model, "grounding")[0]
+
+
+def test_a_given_answer_without_its_prompt_is_scored_on_the_prompt_that_the_conditions_read():
+    model, read = scorer(), ((2, passages()[1]),)
+    given = Answer(text="It was repaired in 1931 [cite_2].")
+    asked_for = request(
+        model,
+        case=asked_case(passages(), answer=given, by="elsewhere"),
+        variants=("A", "C1"),
+        use_answer=True,
+        settings=SHOWN,
+        read=read,
+    )
+    value = refine(asked_for)
+    prompt = scored_prompt(asked_for, replace(value, variants={}))
+    assert prompt == value.variants["C1"].turns[0].prompt
+    assert prompt.numbers == (2,) and "demonstration" in [s.kind for s in prompt.segments]
+    assert value.signals.s2 == pytest.approx(1.0)  # a nat for each passage that there is: one
+
+
+def test_a_citation_is_valid_where_the_case_has_its_passage_whatever_the_prompt_shows():
+    cited = "Lind built it [cite_1] [cite_2] [cite_3] [cite_4]."
+    names, read = ("A", "B", "C2"), ((2, passages()[1]),)
+    value = refine(request(writer(A=cited, B=cited, C2=cited), variants=names, read=read))
+    found = [[c.valid for c in value.variants[name].answer.citations] for name in names]
+    assert found == [[True, True, True, False], [False] * 4, [True, True, True, False]]
 
 
 def test_with_a_given_answer_every_condition_reads_the_prompt_that_it_answers():

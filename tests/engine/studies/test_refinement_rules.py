@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.settings import SecondPass
 from engine.studies.catalogue.refinement import gated, judge_tables, judged_pairs
 from engine.studies.config import Config
-from engine.studies.refinement_tables import fires, flag_table, run_threshold, signal_table, triggers
+from engine.studies.refinement_tables import (
+    cost_tables,
+    fires,
+    flag_table,
+    of_condition,
+    run_threshold,
+    score_tables,
+    signal_table,
+    triggers,
+)
+from engine.studies.summary import measure
 from engine.studies.values import Row, Unit
 
 ANSWERED = {name: {"outcome": "answered"} for name in ("A", "D", "E", "v2c")}
@@ -75,6 +86,46 @@ def test_each_trigger_that_the_config_asks_for_has_a_row():
     assert [line[1] for line in one] == ["concentration"]
 
 
+def scored(number, s3, before, after):
+    """A run whose D costs 3 calls and 2 seconds of its own behind A's 5 and 4."""
+    spent = {"forwards": 8, "backwards": 0, "tokens": None, "written": 8, "seconds": 6.0}
+    own = {"forwards": 3, "backwards": 0, "tokens": None, "written": 3, "seconds": 2.0}
+    a, d = ({"outcome": "answered", "citation_precision": value} for value in (before, after))
+    conditions = {"A": a, "D": {**d, "cost": spent, "own_cost": own}}
+    return replace(row(number, s3, None, None), values={"s3": s3, "conditions": conditions})
+
+
+def test_a_second_pass_is_compared_where_its_rule_fires_and_where_it_does_not():
+    given = [scored(0, 0.2, 0.0, 1.0), scored(1, 0.3, 0.5, 1.0), scored(2, 0.9, 1.0, 0.5), scored(3, 0.9, 1.0, 1.0)]
+    names = ("A", "D")
+    tables = {t.name: t for t in score_tables(given, names, [("D", "A")], fires(given, names, HALF))}
+    place = [column.name for column in tables["by_firing"].columns].index("NLI citation precision")
+    found = [(*line[:3], line[place].value, line[place].n) for line in tables["by_firing"].rows]
+    assert found == [("D", "yes", 2, 0.75, 2), ("D", "no", 2, -0.25, 2)]
+    assert (tables["by_firing"].shows, tables["gated"].shows) == ("grounded refinement, section 3.8", "")
+
+
+def test_the_cost_under_its_own_rule_has_the_second_pass_where_it_fires():
+    given = [scored(n, s3, 0.0, 0.0) for n, s3 in enumerate((0.2, 0.9, 0.9, 0.9))]
+    always, ruled = cost_tables(given, ("D",), fires(given, ("D",), HALF))
+    assert "every second pass on" in always.title and always.rows[0][1].value == 8
+    name, rate, forwards, _, tokens, _, seconds = ruled.rows[0]
+    assert (name, rate.value, forwards.value, tokens.value, seconds.value) == ("D", 0.25, 5.75, None, 4.5)
+
+
+def test_answers_that_were_told_what_the_labels_flag_have_no_row_of_the_concentration_trigger():
+    names = ("D", "v2a", "v2c")
+    assert list(fires(ROWS, names, HALF)) == ["D", "v2a, labels", "v2c, labels", "v2c, concentration"]
+    pairs = (("v2a", "A"), ("v2c", "A"))
+    judged = list(gated(ROWS, pairs, fires(ROWS, names, HALF), HALF))
+    assert judged == ["v2a against A, labels", "v2c against A, labels", "v2c against A, concentration"]
+    assert judge_tables(ROWS, (("v2a", "A"),), fires(ROWS, names, HALF), HALF)[2].n == 0
+    alone = SecondPass(trigger="concentration")  # here the critiques name what is concentrated
+    assert list(fires(ROWS, names, alone)) == ["D", "v2a, concentration", "v2c, concentration"]
+    bare = [row(n, 0.5, None, True) for n in range(3)]
+    assert sum(fires(bare, names, HALF)["v2a, concentration"].values()) == 3
+
+
 def test_the_flagged_runs_are_those_of_the_trigger_and_every_pass_on_is_a_table_of_its_own():
     tables = {table.name: table for table in judge_tables(ROWS, PAIRS, fires(ROWS, ("D", "E", "v2c"), HALF), HALF)}
     assert list(tables) == ["judge", "judge_flagged_labels", "judge_flagged_concentration", "judge_always"]
@@ -82,6 +133,12 @@ def test_the_flagged_runs_are_those_of_the_trigger_and_every_pass_on_is_a_table_
     flagged = {line[0]: line for line in tables["judge_flagged_labels"].rows}
     assert flagged["v2c against D, labels"][1:4] == (1, 0, 1)
     assert {line[0]: line[1:4] for line in tables["judge_always"].rows}["v2c against D"] == (0, 0, 4)
+
+
+def test_an_answer_that_a_condition_cannot_write_is_not_a_lost_one():
+    written, not_there = {"outcome": "answered", "str_em": True}, {"outcome": "not applicable"}
+    (one,) = of_condition([replace(ROWS[0], values={"conditions": {"A": written, "v2a": not_there}})], "v2a")
+    assert measure([one], "str_em").value is None
 
 
 def test_a_signal_is_correlated_with_the_scores_of_a_over_questions():

@@ -82,7 +82,7 @@ def test_a_gated_condition_that_did_not_fire_is_a(data, tmp_path):
 
 def test_the_judge_is_counted_where_its_orders_agree(data, tmp_path):
     def judge(text):
-        """Whoever conducts heat is better grounded; two equal answers tie; question 3 gets nonsense."""
+        """Whoever conducts heat is better grounded; question 3 gets nonsense. E wrote A's text: nobody is asked."""
         if "number 3?" in text:
             return "I would rather not say."
         x, y = text.split("Answer X")[-1].split("Answer Y")[:2] if "Answer Y" in text else (text, text)
@@ -90,9 +90,9 @@ def test_the_judge_is_counted_where_its_orders_agree(data, tmp_path):
 
     found = run(data, tmp_path / "run", judge)
     judged = table(found, "judge")
-    assert judged["D against A"]["unparsed"] == 2 and judged["E against A"]["unparsed"] == 2
-    assert judged["E against A"]["ties"] == 8
-    assert sum(row.unparsed for row in found.rows) == 4
+    assert judged["D against A"]["unparsed"] == 2 and judged["E against A"]["unparsed"] == 0
+    assert judged["E against A"]["ties"] == 10
+    assert sum(row.unparsed for row in found.rows) == 2
 
 
 def test_a_unit_that_fails_is_counted_and_the_others_stand(data, tmp_path):
