@@ -38,7 +38,7 @@ RATED = (*LEVELS, "unparsed")
 COLUMNS = Column.row(
     "method | accuracy (share of problems) ↑ | ROUGE-L, open (F1) ↑ | "
     "gold before T (share of gold) ↑ | gold read (share of gold) ↑ | passages read | calls | "
-    "tokens written | option asked (problems) | failed (problems) | unparsed (problems)"
+    "tokens written | failed (problems) | unparsed (problems) | option asked (problems)"
 )
 COSTS = ("passages", "calls", "written")
 VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls", "written")
@@ -92,7 +92,7 @@ def _methods(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> t
         f"Ways of reasoning on {config.data} with {config.model}",
         COLUMNS,
         (
-            (_label(name), *measures[name].values(), sum(map(_asked_option, own)), *summary.counts(own)[1:])
+            (_label(name), *measures[name].values(), *summary.counts(own)[1:], sum(map(_asked_option, own)))
             for name, own in by.items()
         ),
         rows,
