@@ -12,7 +12,7 @@ from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
 from components.reviewer import reviewer, write_marks
 from engine.analyses.said import RelevanceOptions
-from engine.cases.review import rating, rating_target, review_of, reviewers_ratings, withdrawals
+from engine.cases.review import rating, rating_targets, review_of, reviewers_ratings, withdrawals
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.judge import judge_warning
@@ -53,13 +53,9 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
 
     def mark(rated: Rating) -> None:
         """Write a level, or take back what stands where there is none, and draw the page anew."""
-        target = rating_target(solution, rated.step, rated.passage)
-        drafts = (
-            [rating(solution, rated, raters, author)]
-            if rated.level
-            else withdrawals(history, "override", target, author)
-        )
-        write_marks(case.id, drafts)
+        places = rating_targets(solution, rated.step, rated.passage)
+        taken_back = [draft for place in places for draft in withdrawals(history, "override", place, author)]
+        write_marks(case.id, [rating(solution, rated, raters, author)] if rated.level else taken_back)
 
     step = next(s for s in searched if s.number == chosen)
     _rate_step(step, raters, own, mark, key=key, disabled=not author)

@@ -188,10 +188,10 @@ def _buttons(shown: Sequence[Setting], paper: str) -> None:
     defaults = {s.path: s.default for s in shown}
     if paper:
         given = PAPERS[paper]
-        own = (*OF_A_CORPUS, "chunking.")
+        own = (*OF_A_CORPUS, "chunking.", "reasoning.threshold")  # T is the embedder's: empty, it is the known one
         values = {path: one.value for path, one in given.gives.items() if not path.startswith(own)}
         defaults |= {s.path: s.default for s in all_settings() if s.path in values}
-        about = f"{given.title}: {counted(len(values), 'setting')}. A corpus keeps its own embedder and chunking."
+        about = f"{given.title}: {counted(len(values), 'setting')}. A corpus keeps its own embedder, chunking and T."
         left.button("Use the paper's values", key=f"paper_{paper}", help=about, on_click=_use, args=(values,))
     stages = "_".join(dict.fromkeys(s.stage for s in shown))
     right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{stages}")

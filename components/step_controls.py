@@ -10,13 +10,13 @@ from components.cache import workbench
 from components.html import plain
 from components.model_choice import model_title, writer_options
 from components.polling import cancel_button, redraw
-from components.settings_panel import chosen_settings
 from components.step_tree import final_card, plan_card, step_card
 from engine.analyses.kind import STEPS
 from engine.analyses.steps import KIND, StepsOptions, new_case
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, now
+from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.methods.raise_.threshold import PRIMER, primer
@@ -30,10 +30,12 @@ def run_name(case: Case) -> str:
     return f"steps:{case.id}"
 
 
-def begin(case: Case, method: str, model: str, threshold: float | None = None) -> None:
-    """Run a method on the case in the background; the case is saved after every call."""
+def begin(case: Case, method: str, model: str, settings: Settings | None = None) -> None:
+    """Run a method on the case in the background, with the session's settings where none are given.
+
+    The case is saved after every call.
+    """
     options = StepsOptions(method=method, model=model)
-    settings = chosen_settings().with_values({} if threshold is None else {"reasoning.threshold": threshold})
     start_analysis(case, STEPS, options, run_name(case), label=method, settings=settings)
 
 

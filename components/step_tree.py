@@ -141,7 +141,7 @@ def similarity_plot(solution: Solution, labelled: Sequence[float] = ()) -> None:
     note(f"{words}. Filled: kept. Hatched: dropped. Cosine of the passage and the search text.")
     if labelled:
         show(_bars(((labelled, "gw-gold"),), t) + _axis())
-        note(f"Cosine of question and gold passage over {len(labelled)} labelled pairs.")
+        note(f"Cosine of logical query and gold passage, for the {len(labelled)} gold passages that were found.")
 
 
 def _bars(series: Sequence[tuple[Sequence[float], str]], line: str) -> str:

@@ -4,6 +4,7 @@ In a replay what the model wrote is an input; every search is made again in the 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -21,10 +22,11 @@ from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Reasoning, Retrieval, Settings
 from engine.core.text import counted
-from engine.core.values import Analysis, Answer, Case, Hit, Stamp, Value, inputs_hash
+from engine.core.values import Analysis, Answer, Case, Hit, Json, Stamp, Value, inputs_hash
 from engine.corpus.collection import Collection
-from engine.methods.raise_.solve import Find, Means, known_calls, solutions
-from engine.methods.raise_.threshold import PRIMER, threshold_for
+from engine.methods.raise_.solve import UNNAMED, Find, Means, known_calls, solutions
+from engine.methods.raise_.steps import TEMPLATES
+from engine.methods.raise_.threshold import threshold_for
 from engine.methods.raise_.values import (
     METHODS,
     Call,
@@ -48,27 +50,39 @@ def finder(collection: Collection, k: int) -> Find:
     return lambda text: tuple(search(collection, text, how))
 
 
+def collection_for(method: ReasoningMethod, corpus: str | None, tools: Loaders) -> Collection | None:
+    """The collection that a method searches; None for a method that does not search.
+
+    Raise `RecordError` where there is no corpus to search.
+    """
+    if method.searches is None:
+        return None
+    if not corpus:
+        raise RecordError(f"This case has no corpus for {method.label} to search. Open the problem with a corpus.")
+    return tools.collection(corpus)
+
+
 def means_for(
-    collection: Collection,
+    collection: Collection | None,
     model: Writer,
     settings: Settings,
     method: ReasoningMethod,
     known: dict[str, Call] | None = None,
 ) -> Means:
     """Model, search and T as every page and command gives them to a run."""
-    embedder = collection.manifest.embedder
+    corpus, embedder = (collection.name, collection.manifest.embedder) if collection is not None else ("", "")
     threshold = settings.reasoning.threshold
     if threshold is None and method.thresholded:
-        threshold = threshold_for(embedder, collection.name).value
+        threshold = threshold_for(embedder, corpus).value
     return Means(
         model=model,
-        find=finder(collection, settings.reasoning.k),
+        find=finder(collection, settings.reasoning.k) if collection is not None else lambda text: (),
         threshold=threshold,
         decoding=settings.decoding,
         max_steps=settings.reasoning.max_steps,
         demonstrations=settings.reasoning.demonstrations,
         known=known or {},
-        corpus=collection.name,
+        corpus=corpus,
         embedder=embedder,
     )
 
@@ -88,7 +102,7 @@ def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Ana
         stamp = earlier.stamp
         if earlier.kind == STEPS and (stamp.model, stamp.revision, stamp.dtype) == identity(model):
             known.update(known_calls(KIND.read(earlier), model, settings.decoding))
-    means = means_for(context.tools.collection(case.corpus or PRIMER), model, settings, chosen, known)
+    means = means_for(collection_for(chosen, case.corpus, context.tools), model, settings, chosen, known)
     problem = Problem(question=case.question, options=case.options)
     for solution in solutions(problem, chosen, means, context.watch):
         yield analysis_of(case, solution, model, settings)
@@ -96,7 +110,7 @@ def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Ana
 
 def analysis_of(case: Case, solution: Solution, model: Writer, settings: Settings) -> Analysis:
     """A run as an analysis of the case; one a method and model."""
-    stamp = stamp_of(model, settings.prompting, settings.decoding, inputs_hash(case.question, ()))
+    stamp = stamp_of(model, settings.prompting, settings.decoding, inputs_hash(case.question, ()), TEMPLATES)
     used = {**settings.reasoning.to_dict(), "threshold": solution.threshold, "corpus": solution.corpus}
     stamp = replace(stamp, settings={**stamp.settings, "reasoning": used})
     return Analysis(id=f"{STEPS}:{solution.method}:{solution.model}", kind=STEPS, stamp=stamp, result=solution)
@@ -275,6 +289,12 @@ def call_blocks(calls: Sequence[Call]) -> list[Block]:
 LEFT_OUT = COSTS - {"notes"} | {"read", "written", "reply", "finished"}
 
 
+def _comparable(solution: Value | Json) -> Json:
+    """The part of a run that a replay compares: without a model it does not rank options."""
+    kept = less(solution, LEFT_OUT | {"option"})
+    return {**kept, "notes": [note for note in kept.get("notes", ()) if not note.startswith(UNNAMED)]}
+
+
 class StepsGiven(Value, frozen=True):
     """The replies with the hashes of their prompts, the method, and which passages were found."""
 
@@ -295,22 +315,28 @@ def _given(solution: Solution) -> StepsGiven:
     )
 
 
+def run_settings(stamp: Stamp) -> Settings:
+    """The stamped settings of a run."""
+    own, stamped = settings_of(stamp), dict(stamp.settings.get("reasoning", {}))
+    stamped.pop("corpus", None)
+    reasoning = Reasoning.from_dict({"demonstrations": 0, **stamped})  # older runs were shown none
+    return Settings(prompting=own.prompting, decoding=own.decoding, reasoning=reasoning)
+
+
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The run again; where a prompt is another one than then, it ends there."""
     asked, stamp = StepsGiven.from_dict(analysis.result), analysis.stamp
     if not asked.finished:
         return Outcome(why="the run was stopped early; let it finish, then replay it")
-    stamped = dict(stamp.settings.get("reasoning", {}))
-    collection = tools.collection(str(stamped.pop("corpus", "") or case.corpus))
-    check_unchanged(collection, asked.passages)
-    own = settings_of(stamp)
-    reasoning = Reasoning.from_dict({"demonstrations": 0, **stamped})  # older runs were shown none
-    settings = Settings(prompting=own.prompting, decoding=own.decoding, reasoning=reasoning)
+    method, corpus = method_of(asked.method), stamp.settings.get("reasoning", {}).get("corpus", "")
+    collection = collection_for(method, corpus or case.corpus, tools)
+    if collection is not None:
+        check_unchanged(collection, asked.passages)
     repeating = Repeating(asked.replies, name=stamp.model)
-    method = method_of(asked.method)
     solution, why = None, ""
     try:
-        means = means_for(collection, repeating, settings, method)
+        means = means_for(collection, repeating, run_settings(stamp), method)
+        means = dataclasses.replace(means, corpus=corpus or means.corpus)  # older runs name one in any case
         problem = Problem(question=case.question, options=case.options)
         for grown in solutions(problem, method, means, Watch()):
             solution = grown
@@ -319,8 +345,8 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     if solution is None:
         return Outcome(why=why)
     texts = [hit.passage.text for step in solution.steps if step.search for hit in step.search.hits]
-    floor = embedding_floor(collection.embedder, case.question, texts)
-    return Outcome(values=less(solution, LEFT_OUT), floor=floor, why=why)
+    floor = embedding_floor(collection.embedder, case.question, texts) if collection is not None else 0.0
+    return Outcome(values=_comparable(solution), floor=floor, why=why)
 
 
 def _cost(case: Case, options: StepsOptions, settings: Settings) -> str:
@@ -340,7 +366,7 @@ KIND: Kind[Solution] = Kind(
     run=_run,
     cost=_cost,
     terms=("raise", "threshold"),
-    again=Again(_again, _given, lambda result: less(result, LEFT_OUT)),
+    again=Again(_again, _given, _comparable),
     keeps_each=True,
     entered=lambda case, analysis: answered(added(case, analysis), analysis),
     stopped=lambda analysis: replace(analysis, result=replace(KIND.read(analysis), state="stopped")),

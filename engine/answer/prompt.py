@@ -123,13 +123,15 @@ def build_prompt(
 TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
 
 
-def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "") -> Stamp:
+def stamp_of(
+    model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "", templates: Sequence[str] = TEMPLATES
+) -> Stamp:
     """The origin of an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
 
-    `template` joins the hash of the engine's prompt templates with that of the model's chat template. The settings name
-    the GGUF file where llama.cpp writes in place of a local model's own weights.
+    `template` joins the hash of the engine's prompt `templates` with that of the model's chat template. The settings
+    name the GGUF file where llama.cpp writes in place of a local model's own weights.
     """
-    own = templates_hash(*TEMPLATES)
+    own = templates_hash(*templates)
     chat, llama_cpp = getattr(model, "template", ""), getattr(model, "llama_cpp", None)
     writer = {"llama_cpp": {"file": llama_cpp.file.name}} if llama_cpp is not None else {}
     return Stamp(

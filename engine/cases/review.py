@@ -23,7 +23,7 @@ from engine.core.canonical import content_hash, digest
 from engine.core.errors import FileError, InputError, raised_as
 from engine.core.values import Case, Value
 from engine.methods.judge import LEVELS
-from engine.methods.raise_.relevance import Rating, Ratings
+from engine.methods.raise_.relevance import Rating, Ratings, question_hash
 from engine.methods.raise_.values import Solution
 
 # Signatures: HMAC-SHA256 under the key file that `GROUNDWORK_SIGNING_KEY` names, kept outside the library. Whoever has
@@ -318,9 +318,14 @@ def with_labels(case: Case, review: Review) -> Case:
 REVIEWERS = "reviewers"
 
 
-def rating_target(solution: Solution, step: int, passage: str) -> str:
-    """The place that a mark names: a passage as it was retrieved for a step of this run."""
-    return f"analysis:steps:{solution.method}:{solution.model}/step {step}/passage {passage}"
+def rating_targets(solution: Solution, step: int, passage: str) -> tuple[str, str]:
+    """The place that a mark names: a passage retrieved for a sub-question of this run; then its name in older marks.
+
+    An older mark has the step's number alone, which another run of the case can give to another sub-question.
+    """
+    place = f"analysis:steps:{solution.method}:{solution.model}/step {step}/passage {passage}"
+    asked = next(one for one in solution.steps if one.number == step)
+    return f"{place}/question {question_hash(asked)}", place
 
 
 def rating(solution: Solution, rated: Rating, raters: Sequence[Ratings], author: str) -> MarkDraft:
@@ -330,7 +335,7 @@ def rating(solution: Solution, rated: Rating, raters: Sequence[Ratings], author:
         kind="override",
         author=author,
         value=rated.level or "",
-        target=rating_target(solution, rated.step, rated.passage),
+        target=rating_targets(solution, rated.step, rated.passage)[0],
         reason="rated step by step",
         machine="; ".join(said),
     )
@@ -341,7 +346,8 @@ def reviewers_ratings(solution: Solution, review: Review) -> Ratings:
     found = []
     for step in solution.steps:
         for hit in (*step.kept, *step.dropped):
-            mark = review.overrides.get(rating_target(solution, step.number, hit.passage.id))
+            places = rating_targets(solution, step.number, hit.passage.id)
+            mark = next((review.overrides[place] for place in places if place in review.overrides), None)
             if mark and mark.value in LEVELS:  # one that was written by hand may be none
                 found.append(Rating(step=step.number, passage=hit.passage.id, level=mark.value))
     return Ratings(method=solution.method, model=solution.model, by=REVIEWERS, ratings=tuple(found))

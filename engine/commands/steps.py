@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TextIO
 
 import click
@@ -85,18 +86,18 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, bench: Workbench)
 
     Example: python -m engine steps questions.jsonl --corpus science-primer --method raise,hyde
     """
-    chosen = [method_of(name) for name in methods.split(",") if name.strip()]
+    chosen = tuple(dict.fromkeys(method_of(name) for name in methods.split(",") if name.strip()))
     if not chosen:
         raise InputError(f"No method was given. Choose from: {ALL}.")
     context, collection = bench.context(shared.progress()), bench.collection(corpus)
     for method in chosen:  # a model that is none and a T that lacks are told now
         means_for(collection, bench.tools.generator(model), bench.settings, method)
 
-    def work(record: StepsRecord) -> list[shared.Record]:
+    def work(record: StepsRecord) -> Iterator[shared.Record]:
         case = new_case(record.as_problem(), corpus, record.id, "")
         for method in chosen:
             case = bench.examine(case, KIND.name, StepsOptions(method=method.name, model=model), context)
-        return [row_of(record.id, solution) for solution in KIND.of(case)]
+            yield row_of(record.id, KIND.of(case)[-1])
 
     shared.run_records(file, StepsRecord, work)
 

@@ -14,6 +14,7 @@ from engine.answer.write import Written
 from engine.cases.importers import SpanLabel
 from engine.core.files import now
 from engine.core.values import Case, Hit, Json, Passage, Value, inputs_hash
+from engine.corpus.store import Snapshot
 from engine.corpus.worlds import GoldSpan, overlaps
 
 
@@ -128,14 +129,16 @@ def case_of(example: Example, passages: Sequence[Passage], written: Written, *, 
     )
 
 
-def gold_in(example: Example, passages: Iterable[Passage]) -> frozenset[str]:
-    """Ids of those passages that hold gold: named themselves, of a document named, or sharing a character with it."""
+def gold_in(example: Example, snapshot: Snapshot) -> frozenset[str]:
+    """Ids of the passages that hold gold: named themselves, of a document named, or sharing a character with it.
+
+    Only the documents that are named are read: a corpus can have millions of passages.
+    """
     named = set(example.gold)
-    return frozenset(
-        p.id
-        for p in passages
-        if p.id in named or p.document in named or any(overlaps(p, span) for span in example.gold_spans)
-    )
+    documents = named.union(span.document for span in example.gold_spans)
+    held = (passage for document in documents for _, passage in snapshot.rows_of(document))
+    within = (p.id for p in held if p.document in named or any(overlaps(p, span) for span in example.gold_spans))
+    return frozenset(within).union(snapshot.rows(named) if named else ())
 
 
 def tokens_of(*texts: str) -> int:

@@ -2,7 +2,7 @@
 
 The unit is the question: its seeds are averaged first and drawn together. A failed unit counts as `failed` says (a
 share or an accuracy: 0), so that it stays in the denominator; a value that is not defined for a question is left out
-of this measure, and n says so.
+of this measure, also where its unit failed, and n says so.
 """
 
 from __future__ import annotations
@@ -71,9 +71,21 @@ def defined(rows: Sequence[Row], name: str) -> bool:
     return any(row.values.get(name) is not None for row in rows)
 
 
+def with_value(rows: Sequence[Row], name: str, among: Sequence[Row]) -> list[Row]:
+    """The rows without the failed ones of questions that do not have value `name`.
+
+    Where all finished rows `among` these have it, every question does. Otherwise a question has it if one of its
+    finished rows does.
+    """
+    finished = [row for row in among if row.state == "done"]
+    having = {row.unit.example for row in finished if row.values.get(name) is not None}
+    general = all(row.values.get(name) is not None for row in finished)
+    return [row for row in rows if general or row.state == "done" or row.unit.example in having]
+
+
 def measure_defined(rows: Sequence[Row], name: str, among: Sequence[Row], failed: float | None = 0.0) -> Measure:
-    """`measure`; not defined where no row `among` these, such as all methods' rows, has the value."""
-    return measure(rows, name, failed) if defined(among, name) else Measure(value=None)
+    """`measure` over the questions that have the value by the rows `among` these; not defined where none has it."""
+    return measure(with_value(rows, name, among), name, failed) if defined(among, name) else Measure(value=None)
 
 
 def measure_each(rows: Sequence[Row], values: Iterable[float | None]) -> Measure:
@@ -95,6 +107,7 @@ class PairedComparison(Value, frozen=True):
 
 def compare(rows: Sequence[Row], name: str, methods: Sequence[str], against: str) -> list[PairedComparison]:
     """Each method minus `against` in value `name`, with p-values corrected together (Holm)."""
+    rows = with_value(rows, name, rows)
     values = {method: by_question(of_method(rows, method), name) for method in (against, *methods)}
     return corrected([pair(method, values[method], values[against]) for method in methods if method != against])
 

@@ -15,7 +15,7 @@ from components.settings_panel import settings_panel
 from components.step_controls import begin, model_choice, problem_form, run_name, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card
 from engine.analyses.kind import STEPS
-from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case
+from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, run_settings, step_case
 from engine.answer.quoting_reader import whole_id
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
@@ -46,7 +46,12 @@ def gold_of(case: Case) -> frozenset[str]:
     return primer_gold(case.question, snapshot.passages) if snapshot is not None else frozenset()
 
 
-def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
+def stored_run(case: Case, run: Solution) -> Analysis:
+    """The analysis that holds the run."""
+    return next(a for a in case.analyses if a.id == f"steps:{run.method}:{run.model}")
+
+
+def threshold_slider(case: Case, run: Solution) -> Solution:
     """T as a slider over the passages that are there: nothing is searched or written until it is asked for."""
     if run.threshold is None:
         st.caption("T applies only to RAISE. This method gives the model every retrieved passage.")
@@ -69,16 +74,16 @@ def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
     if changed:
         numbers = ", ".join(map(str, changed))
         if st.button(f"Answer again with T = {chosen:.2f}: steps {numbers} would read other passages", key="again"):
-            begin(case, run.method, model, chosen)
+            settings = run_settings(stored_run(case, run).stamp).with_values({"reasoning.threshold": chosen})
+            begin(case, run.method, run.model, settings)
             st.rerun()
     return moved
 
 
 def open_step(case: Case, run: Solution, number: int) -> None:
     """Save a step as a case of its own and go to its attribution."""
-    analysis: Analysis = next(a for a in case.analyses if a.id == f"steps:{run.method}:{run.model}")
     try:
-        opened = step_case(case, analysis, number, new_case_id())
+        opened = step_case(case, stored_run(case, run), number, new_case_id())
         workbench().cases.save(opened)
     except GroundworkError as error:
         st.error(plain(str(error)))
@@ -102,7 +107,7 @@ def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> No
     export_button(lambda: drawn_steps(case, shown), key=f"steps_{case.id}_{run.method}_{run.model}")
 
 
-def results(case: Case, model: str) -> None:
+def results(case: Case) -> None:
     """The case's runs: a table, one run in full, and another one to compare with."""
     runs, gold = KIND.of(case), gold_of(case)
     if not runs:
@@ -120,7 +125,7 @@ def results(case: Case, model: str) -> None:
         others = [i for i in range(len(runs)) if i != chosen]
         beside = right.selectbox("Compare with", others, None, format_func=label, key=f"beside_{case.id}")
     run = runs[chosen]
-    shown = threshold_slider(case, run, model)
+    shown = threshold_slider(case, run)
     with st.expander("How similar the passages are, and where T cuts"):
         similarity_plot(shown, gold_similarities(run.embedder, run.corpus))
     columns = st.columns(2) if beside is not None else [st.container()]
@@ -152,4 +157,4 @@ if case is not None:
         controls(case, model)
         if running is not None:
             say_problem(running, "Stopped. Finished steps are below.")
-        results(case, model)
+        results(case)

@@ -87,6 +87,22 @@ def test_what_stands_in_the_fields_is_what_a_run_is_given(app):
     assert at(app, "retrieval").number_input(key="set_retrieval.k").value == 7
 
 
+def test_the_papers_values_leave_t_to_the_embedder():
+    def steps() -> None:
+        import streamlit as st
+
+        from components.settings_panel import chosen_workbench, settings_panel
+
+        settings_panel("reasoning", paper="raise")
+        st.json(chosen_workbench().settings.to_dict())
+
+    app = AppTest.from_function(steps, default_timeout=60)
+    app.session_state["panel_reasoning"] = True
+    app.run().button(key="paper_raise").click().run()
+    given = settings_of(app)["reasoning"]
+    assert (given["k"], given["demonstrations"], given["threshold"]) == (10, 0, None)
+
+
 def test_a_browser_that_missed_the_first_drawing_shows_the_values_all_the_same(app):
     app.run()
     assert app.number_input(key="set_retrieval.k").proto.default == 30

@@ -7,9 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+from components import state
 from components.step_tree import _passages
-from engine.analyses.steps import KIND, unchecked
+from engine.analyses.steps import KIND, run_settings, unchecked
 from engine.cases.review import check_chain
+from engine.core.errors import ModelError
 from engine.core.values import Analysis, Answer
 from engine.methods.raise_.relevance import Rating, Ratings, ratings_analysis
 from tests.engine.cases.samples import full_case
@@ -68,6 +70,19 @@ def test_a_final_answer_that_is_not_the_cases_says_that_it_was_not_checked(app):
     (found,) = KIND.of(case)
     own = msgspec.structs.replace(case, answer=Answer(text=found.final.reply))
     assert unchecked(case, found) == (note,) and unchecked(own, found) == ()
+
+
+def test_another_t_asks_the_runs_own_model_with_its_own_settings(app):
+    case = store().load("first")
+    (analysis, _) = case.analyses
+    stamped = {**analysis.stamp.settings, "reasoning": {"k": 3, "threshold": 0.5, "corpus": "c", "demonstrations": 1}}
+    asked = run_settings(msgspec.structs.replace(analysis.stamp, settings=stamped)).reasoning
+    assert (asked.k, asked.threshold, asked.demonstrations) == (3, 0.5, 1)
+    slider = next(one for one in app.slider if one.label.startswith("T:"))
+    slider.set_value(0.95).run()
+    app.button(key="again").click().run()
+    with pytest.raises(ModelError, match="scripted"):  # the run's model, which is none that can be loaded here
+        app.session_state[state._RUNS]["steps:first"].future.result(60)
 
 
 def test_a_level_needs_a_name(app):

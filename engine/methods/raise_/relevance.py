@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+from msgspec.structs import replace
+
 from engine.core.progress import Watch
-from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
+from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash, sha256
 from engine.methods.judge import LEVELS, Level, judge_relevance
-from engine.methods.raise_.values import Solution
+from engine.methods.raise_.values import ReasonStep, Solution
 from engine.models.protocols import Writer
 
 KIND = "relevance to steps"
@@ -20,7 +22,8 @@ KIND = "relevance to steps"
 class Rating(Value, frozen=True):
     """The level of one passage for one step; None where the rater's reply could not be read.
 
-    `probabilities` are the shares of the levels where their likelihood decided.
+    `probabilities` are the shares of the levels where their likelihood decided. `question` is the hash of the step's
+    sub-question, empty in older ratings.
     """
 
     step: int
@@ -28,6 +31,7 @@ class Rating(Value, frozen=True):
     level: Level | None
     raw: str = ""
     probabilities: dict[str, float] = {}
+    question: str = ""
 
     @property
     def mean(self) -> float | None:
@@ -71,14 +75,31 @@ def rate(solution: Solution, judge: Writer, watch: Watch = Watch(), *, dropped: 
         found = judge_relevance(judge, solution.problem.text, step.question, passage.text, watch)
         level: Level | None = found.option  # type: ignore[assignment]
         shares = found.probabilities
-        ratings.append(Rating(step=step.number, passage=passage.id, level=level, raw=found.reply, probabilities=shares))
+        ratings.append(
+            Rating(
+                step=step.number,
+                passage=passage.id,
+                level=level,
+                raw=found.reply,
+                probabilities=shares,
+                question=question_hash(step),
+            )
+        )
     return Ratings(method=solution.method, model=solution.model, by=judge.name, ratings=tuple(ratings))
 
 
+def question_hash(step: ReasonStep) -> str:
+    """The sub-question of a step, as ratings and marks name it."""
+    return sha256(step.question)[:16]
+
+
 def ratings_of(case: Case, solution: Solution) -> tuple[Ratings, ...]:
-    """Each rater's levels for a run so far."""
+    """Each rater's levels for a run so far, without those for a sub-question that an earlier run had at that step."""
+    asked = {step.number: ("", question_hash(step)) for step in solution.steps}
     found = (Ratings.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == KIND)
-    return tuple(r for r in found if (r.method, r.model) == (solution.method, solution.model))
+    own = (r for r in found if (r.method, r.model) == (solution.method, solution.model))
+    fitting = (replace(r, ratings=tuple(x for x in r.ratings if x.question in asked.get(x.step, ()))) for r in own)
+    return tuple(r for r in fitting if r.ratings)
 
 
 def ratings_analysis(case: Case, ratings: Ratings) -> Analysis:

@@ -38,8 +38,9 @@ NOTHING_KEPT = "No passage reached T. The earlier steps and the model's own know
 NOTHING_FOUND = "The search found no passages. The earlier steps and the model's own knowledge answered this step."
 EMPTY_ANSWER = "The model wrote nothing for this step."
 UNPARSED = "The reply contains no readable sub-question, so there are no steps and no answer."
-NO_OPTION = "The answer does not name an option, so none counts as chosen."
-OPTION_ASKED = "The answer does not name an option. Asked for one, the model ranks ({}) first, with a share of {:.0%}."
+UNNAMED = "The answer does not name an option"
+NO_OPTION = UNNAMED + ", so none counts as chosen."
+OPTION_ASKED = UNNAMED + ". Asked for one, the model ranks ({}) first, with a share of {:.0%}."
 
 
 @dataclass(frozen=True)

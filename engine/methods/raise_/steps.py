@@ -19,6 +19,22 @@ from engine.methods.raise_.values import Problem, ReasonStep, SubQuestion
 from engine.models.replies import content
 from engine.prompts import ask, fill, system
 
+TEMPLATES = (
+    "sub_questions",
+    "logical_query",
+    "principle",
+    "principles",
+    "hypothetical_answer",
+    "sub_answer",
+    "think",
+    "think_problem",
+    "final_answer",
+    "ending",
+    "passage",
+    "question",
+    "choose_one",
+)
+
 _MARKS = re.compile(r"\*\*|__|`|^#+\s*")
 _LIST_MARK = re.compile(r"^(?:\(?\d{1,3}[.):]|\(?[a-z][.)]|\(?[ivx]{1,4}[.)]|[-–•+*])\s+")
 _QUESTION = re.compile(

@@ -78,7 +78,7 @@ Pair = tuple[str, Passage]
 
 def published(embedder: str) -> Threshold | None:
     """The T that is known for an embedder without any labelled pair; None for one that has to be calibrated."""
-    if "dpr-" in embedder.casefold():
+    if "facebook/dpr-" in embedder.casefold():
         return Threshold(embedder=embedder, value=DPR, source="RAISE, appendix B.3")
     if embedder.casefold().endswith("all-minilm-l6-v2"):
         return Threshold(embedder=embedder, value=MINILM, source=OF_SAMPLES)

@@ -7,7 +7,7 @@ names none. Left out: nothing of the paper's methods; "RAISE without T" is ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Literal
@@ -19,11 +19,16 @@ from engine.core.values import Hit, Passage, Prompt, Value
 # The problem. RAISE asks for "the final answer is (X)" (figures 8, 10, 15); a reply that names no option, or one that
 # does not exist, is asked for one (solve.py) or counts as wrong.
 
-_STATED = re.compile(r"\banswer(?:\s+is|\s*:)[\s:*_]*(?=(?P<said>[^\n]{0,500}))", re.IGNORECASE)
+_LEAD = r"""(?:\\boxed\{|\\text\{|\\[(\[]|[\s:*_$"'“‘`]|\b(?:therefore|thus|hence|option|choice)\b)*"""
+_STATED = re.compile(rf"\banswer(?:\s+is|\s*:){_LEAD}(?=(?P<said>[^\n]{{0,500}}))", re.IGNORECASE)
 _LETTER = re.compile(
-    r"(?:\\boxed\{|\\text\{|[\s*_$])*"
-    r"(?:[(\[]\s*(?P<bracketed>[A-Za-z])\s*[)\]]|(?P<bare>[A-Z])(?=[\s*_.,;:})$]*$|[).:,}]))"
+    r"[(\[]\s*(?P<bracketed>[A-Za-z])\s*[)\]]"
+    r"""|(?P<alone>[A-Z])(?=[\s*_.,;:})$"'”’`\\\]]*$)"""
+    r"""|(?P<bare>[A-Z])(?=[).:,}"'”’`])"""
 )
+_END = re.compile(r"""\s*$|[*_)\]}$"'”’`\\]|[.,;:!](?!\S)|[.,;:!][*_)\]}$"'”’`\\]""")
+_CONCLUDES = re.compile(rf"(?:^|\n|[.!?:]\s|\b(?:is|are|was|were|be|equals)\s|=){_LEAD}$")
+_MARKS = " \t*_()[]."
 
 
 class Problem(Value, frozen=True):
@@ -56,29 +61,59 @@ def letter(index: int) -> str:
 
 
 def parse_choice(reply: str, options: Sequence[str]) -> int | None:
-    """The index of the option that the reply states last; None where it states none of them.
+    """The index of the option that the reply states last, or else ends with; None where it names none of them.
 
     >>> parse_choice("So the final answer is **(B)**.", ("this", "that")), parse_choice("It is B, or A.", ("x", "y"))
     (1, None)
+    >>> parse_choice("The loss in the line is 125 W.", ("12.5 W", "125 W"))
+    1
     """
     stated = [_option(match["said"], options) for match in _STATED.finditer(reply)]
-    return next((option for option in reversed(stated) if option is not None), None)
+    last = next((option for option in reversed(stated) if option is not None), None)
+    return _concluded(reply, options) if last is None else last
 
 
 def _option(said: str, options: Sequence[str]) -> int | None:
-    """The option that the words after "answer is" name, by letter or by its own whole text."""
+    """The option that the words after "answer is" name, by its whole text or by letter.
+
+    A letter with more words after it may be the first word of an option ("E. coli"): that letter names none.
+    """
+    whole = _whole(said, options)
     match = _LETTER.match(said)
-    if match:
-        index = ascii_uppercase.index((match["bracketed"] or match["bare"]).upper())
-        return index if index < len(options) else None
-    bare = _plain(said)
-    same = [index for index, option in enumerate(options) if _plain(option) == bare]
-    return same[0] if len(same) == 1 else None
+    if whole is not None or match is None:
+        return whole
+    if match["bare"] and any(re.match(rf"{match['bare']}\W", option) for option in options):
+        return None
+    index = ascii_uppercase.index((match["bracketed"] or match["alone"] or match["bare"]).upper())
+    return index if index < len(options) else None
 
 
-def _plain(text: str) -> str:
-    """Without the marks around it, and in one case."""
-    return text.strip(" \t*_()[].").casefold()
+def _whole(said: str, options: Sequence[str]) -> int | None:
+    """The longest option that the words begin with; brackets around one letter are not taken off: (A) is a letter."""
+    text = said.casefold()
+
+    def begins(option: str) -> bool:
+        words = text.lstrip(_MARKS) if len(option) > 1 else text
+        return words.startswith(option) and _END.match(words, len(option)) is not None
+
+    return _longest(options, begins)
+
+
+def _concluded(reply: str, options: Sequence[str]) -> int | None:
+    """The longest option that is the whole last sentence, or ends it after "is" or a sign of equality."""
+    text = reply[-500:].casefold().rstrip(_MARKS + "\n}$\"'”’`\\!")
+
+    def ends(option: str) -> bool:
+        return text.endswith(option) and _CONCLUDES.search(text.removesuffix(option)) is not None
+
+    return _longest(options, ends)
+
+
+def _longest(options: Sequence[str], named: Callable[[str], bool]) -> int | None:
+    """The index of the longest option for whose bare text that holds; None where two have the same text."""
+    plain = [option.strip(_MARKS).casefold() for option in options]
+    fitting = sorted((option for option in plain if option and named(option)), key=len)
+    return plain.index(fitting[-1]) if fitting and plain.count(fitting[-1]) == 1 else None
 
 
 def stated_answer(reply: str) -> str:

@@ -139,7 +139,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def _gold(tools: StudyTools, example: Example, case: Case) -> dict[str, float | None]:
     """The share of the gold passages that was retrieved, and that the answer was written from."""
-    gold = gold_in(example, tools.collection(example.corpus).snapshot().passages)
+    gold = gold_in(example, tools.collection(example.corpus).snapshot())
     found = {"gold_found": (hit.passage.id for hit in case.hits), "gold_read": map(whole_id, case.passages)}
     return {name: len(gold.intersection(ids)) / len(gold) if gold else None for name, ids in found.items()}
 

@@ -33,7 +33,7 @@ NAMES = {depth: f"top-{depth}" for depth in DEPTHS}
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """Retrieve k passages, count the gold among them, answer from them."""
     hits = _retrieved(tools, unit, example)
-    gold = gold_in(example, tools.collection(example.corpus).snapshot().passages)
+    gold = gold_in(example, tools.collection(example.corpus).snapshot())
     found = sum(hit.passage.id in gold for hit in hits)
     values: Json = {
         "needed": example.passages_needed,

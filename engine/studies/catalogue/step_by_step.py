@@ -1,8 +1,9 @@
 """RAISE and its nine baselines (RAISE, Tables 1 and 2, Fig. 2, 5 and 7): one data set and one model per run.
 
-Accuracy on multiple choice, where a reply that names no option is wrong and counted as unparsed; ROUGE-L of open
-answers; gold passages found before T and read after it; what it cost. Relevance of what was retrieved on four levels
-is rated by the model that `judge` names. The options' order and T are the data set's and the embedder's.
+Accuracy on multiple choice: where a reply names no option, a model that scores is asked for one, and any other model's
+reply is wrong and counted as unparsed. ROUGE-L of open answers; gold passages found before T and read after it; what it
+cost. Relevance of what was retrieved on four levels is rated by the model that `judge` names. The options' order and T
+are the data set's and the embedder's.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from engine.analyses.kind import examine
 from engine.analyses.steps import KIND, StepsOptions
 from engine.answer.write import Written
+from engine.core.errors import PromptTooLong
 from engine.core.metrics import rouge_l
 from engine.core.progress import Watch
 from engine.core.values import Answer, Json, Stamp
@@ -36,7 +38,7 @@ RATED = (*LEVELS, "unparsed")
 COLUMNS = Column.row(
     "method | accuracy (share of problems) ↑ | ROUGE-L, open (F1) ↑ | "
     "gold before T (share of gold) ↑ | gold read (share of gold) ↑ | passages read | calls | "
-    "tokens written | failed (problems) | unparsed (problems)"
+    "tokens written | failed (problems) | unparsed (problems) | option asked (problems)"
 )
 COSTS = ("passages", "calls", "written")
 VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls", "written")
@@ -66,14 +68,21 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
 def _figure_of(own: Sequence[Row], name: str, rows: Sequence[Row]) -> Measure:
     """A failed problem is wrong and found nothing, what it cost is not known; what no row has is not defined.
 
-    `own` are a method's rows among the `rows` of all. Gold is asked of its own: not every method searches.
+    `own` are a method's rows among the `rows` of all. A problem has gold by the rows of the methods that search.
     """
-    among = own if name.startswith("gold") else rows
-    return summary.measure_defined(own, name, among, None if name in COSTS else 0.0)
+    if name.startswith("gold"):
+        rows = [row for row in rows if method_of(row.unit.method).searches] if summary.defined(own, name) else []
+    return summary.measure_defined(own, name, rows, None if name in COSTS else 0.0)
 
 
 def _label(name: str) -> str:
     return method_of(name).label
+
+
+def _asked_option(row: Row) -> bool:
+    """Whether the run took one call more than its method: the closed question after a reply without an option."""
+    made, steps = row.values.get("calls", 0), row.values.get("steps", 0)
+    return row.values.get("state") == "done" and made > method_of(row.unit.method).calls(steps)
 
 
 def _methods(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> tuple[StudyTable, Figure]:
@@ -82,9 +91,13 @@ def _methods(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> t
         "methods",
         f"Ways of reasoning on {config.data} with {config.model}",
         COLUMNS,
-        ((_label(name), *measures[name].values(), *summary.counts(own)[1:]) for name, own in by.items()),
+        (
+            (_label(name), *measures[name].values(), *summary.counts(own)[1:], sum(map(_asked_option, own)))
+            for name, own in by.items()
+        ),
         rows,
-        "A reply without an option counts as wrong. T drops passages only in RAISE and RAISE-Direct.",
+        "A model that scores is asked for the option that its reply does not name. Another reply without one is wrong.",
+        "T drops passages only in RAISE and RAISE-Direct.",
         unit="problems",
         shows="RAISE, Table 1 (its column of this data set), Table 2 (its column of this model), Fig. 2",
     )
@@ -154,23 +167,26 @@ STEPS = 4  # sub-questions that an estimate takes a problem to have
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One problem by one method, rated where there is a judge."""
-    settings, method = tools.settings(unit.seed), method_of(unit.method)
-    collection, model = tools.collection(example.corpus), tools.writer
+    settings, method, model = tools.settings(unit.seed), method_of(unit.method), tools.writer
     case = case_of(example, (), Written(answer=Answer(text="", finished=False), stamp=Stamp(model=model.name)))
     with metered(model) as meter:
         options = StepsOptions(method=method.name, model=model.name)
         case = examine(case, KIND, options, tools.context(settings, watch))
     (solution,) = KIND.of(case)
-    gold = gold_in(example, collection.snapshot().passages)
+    gold = gold_in(example, tools.collection(example.corpus).snapshot()) if method.searches else frozenset()
     values = _values(example, solution, gold, bool(method.searches))
-    case = replace(case, stamp=case.analyses[-1].stamp)  # also where nothing was answered
-    if tools.judge is not None and method.searches:
-        ratings = rate(solution, tools.judge, watch, dropped=False)
-        case = replace(case, analyses=(*case.analyses, ratings_analysis(case, ratings)))
-        values["levels"] = dict(Counter(rating.level or "unparsed" for rating in ratings.ratings))
     missing = {} if example.correct is not None else {"correct": "The problem has no right option."}
     if not (example.references or example.options):
         missing["rouge_l"] = "The problem has no reference answer."
+    case = replace(case, stamp=case.analyses[-1].stamp)  # also where nothing was answered
+    if tools.judge is not None and method.searches:
+        try:
+            ratings = rate(solution, tools.judge, watch, dropped=False)
+        except PromptTooLong as error:  # the answer was given and counts
+            missing["levels"] = str(error)
+        else:
+            case = replace(case, analyses=(*case.analyses, ratings_analysis(case, ratings)))
+            values["levels"] = dict(Counter(rating.level or "unparsed" for rating in ratings.ratings))
     unparsed = int(solution.state == "unparsed" or (bool(example.options) and solution.choice is None))
     return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=unparsed)
 

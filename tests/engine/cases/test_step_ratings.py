@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from engine.cases.review import (
     MarkDraft,
     append,
     check_chain,
     rating,
-    rating_target,
+    rating_targets,
     review_of,
     reviewers_ratings,
     withdrawals,
@@ -61,7 +62,7 @@ def test_a_rating_taken_back_uncovers_no_earlier_one_and_stays_in_the_history(so
     for level, author in (("none", "Ada"), ("full", "Bo")):
         history.add(rating(solution, Rating(step=1, passage="a", level=level), [], author))
     history.add(rating(solution, Rating(step=2, passage="a", level="full"), [], "Ada"))
-    target = rating_target(solution, 1, "a")
+    target, _ = rating_targets(solution, 1, "a")
     history.add(*withdrawals(history, "override", target, "Ada"))
     assert [m.target for m in history[3:]] == ["entry:1", "entry:2"]
     assert [(r.step, r.level) for r in reviewers_ratings(solution, review_of(history)).ratings] == [(2, "full")]
@@ -76,7 +77,20 @@ def test_a_mark_of_another_run_or_with_no_level_counts_for_nothing(solution):
     other = solution.from_dict({**solution.to_dict(), "model": "another"})
     history.add(rating(other, Rating(step=1, passage="a", level="full"), [], "Ada"))
     by_hand = MarkDraft(
-        kind="override", author="Ada", value="so-so", target=rating_target(solution, 1, "a"), reason="?"
+        kind="override", author="Ada", value="so-so", target=rating_targets(solution, 1, "a")[0], reason="?"
     )
     history.add(by_hand)
     assert reviewers_ratings(solution, review_of(history)).ratings == ()
+
+
+def test_a_mark_of_another_sub_question_at_that_step_counts_for_nothing_and_an_older_mark_counts(solution):
+    history = History()
+    first = replace(solution.steps[0], question="What was it before?")
+    earlier = replace(solution, steps=(first, *solution.steps[1:]))
+    history.add(rating(earlier, Rating(step=1, passage="a", level="full"), [], "Ada"))
+    assert reviewers_ratings(earlier, review_of(history)).level(1, "a") == "full"
+    assert reviewers_ratings(solution, review_of(history)).ratings == ()
+    older = rating_targets(solution, 1, "a")[1]
+    assert older == "analysis:steps:raise:scripted/step 1/passage a"
+    history.add(MarkDraft(kind="override", author="Ada", value="none", target=older, reason="rated step by step"))
+    assert reviewers_ratings(solution, review_of(history)).level(1, "a") == "none"

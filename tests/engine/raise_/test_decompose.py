@@ -136,6 +136,18 @@ CHOICES = {
     "The final answer is a mass of 36 g": None,
     "The final answer is A mass of 36 g": None,
     "The final answer is (E)": None,
+    "The final answer is \\(\\boxed{B}\\)": 1,
+    "Final Answer: \\[ \\boxed{B} \\]": 1,
+    "Final Answer:\n\\[\n\\boxed{B}\n\\]": 1,
+    "The answer is option (B)": 1,
+    "The answer is 'B'.": 1,
+    "The answer is therefore (B)": 1,
+    "The final answer is (9.0 g).": 1,
+    "The final answer is 36 g or 9.0 g": None,
+    "The mass of the salt is 9.0 g.": 1,
+    "Multiply.\n\n**9.0 g**": 1,
+    "The mass of the salt is not 9.0 g.": None,
+    "The mass of the salt is 19.0 g.": None,
     "It must be (B)": None,
     "": None,
 }
@@ -144,6 +156,28 @@ CHOICES = {
 @pytest.mark.parametrize(("reply", "expected"), CHOICES.items(), ids=range(len(CHOICES)))
 def test_the_option_stated_last_is_the_choice(reply, expected):
     assert parse_choice(reply, ("36 g", "9.0 g", "20 g")) == expected
+
+
+SPECIES = ("S. aureus", "E. coli", "B. subtilis", "C. elegans", "yeast")
+
+
+@pytest.mark.parametrize(
+    ("reply", "options", "expected"),
+    [
+        ("The final answer is E. coli.", SPECIES, 1),
+        ("The final answer is E. coli or yeast.", SPECIES, None),
+        ("The final answer is E.", SPECIES, 4),
+        ("The final answer is B. subtilis", ("B. subtilis", "E. coli"), 0),
+        ("The final answer is A, B and C", ("A and B", "B and C", "A, B and C"), 2),
+        ("The final answer is (S)-2-butanol.", ("(R)-2-butanol", "(S)-2-butanol"), 1),
+        ("The final answer is (A).", ("B", "A"), 0),
+        ("The child has the gene with a probability of 1/4, so it is 1/16.", ("1/4", "1", "16", "1/16"), 3),
+        ("The loss in the line is 12.5 W.", ("5 W", "2.5 W", "125 W"), None),
+        ("It is so.", ("", "", ""), None),
+    ],
+)
+def test_the_words_of_an_option_name_it_before_any_letter_in_them(reply, options, expected):
+    assert parse_choice(reply, options) == expected
 
 
 def test_an_open_answer_is_what_it_states():

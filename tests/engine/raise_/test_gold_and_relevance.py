@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.values import Answer, Case, Hit, Passage, Stamp
 from engine.methods.raise_.relevance import Rating, Ratings, rate, ratings_analysis, ratings_of
@@ -95,3 +96,14 @@ def test_raters_are_kept_beside_each_other(solution):
     analyses = tuple(ratings_analysis(case, ratings) for ratings in (one, other, foreign))
     case = Case.from_dict({**case.to_dict(), "analyses": [a.to_dict() for a in analyses]})
     assert ratings_of(case, solution) == (one, other)
+
+
+def test_ratings_of_another_sub_question_at_that_step_are_left_out(solution):
+    case = Case(id="c", question="Why?", passages=(), answer=Answer(text=""), stamp=Stamp(model="m"))
+    rated = rate(solution, ScriptedWriter(lambda prompt: "Relevance: full"))
+    case = replace(case, analyses=(ratings_analysis(case, rated),))
+    assert ratings_of(case, solution) == (rated,)
+    steps = (replace(solution.steps[0], question="What else?"), *solution.steps[1:])
+    kept = tuple(r for r in rated.ratings if r.step != solution.steps[0].number)
+    found = ratings_of(case, replace(solution, steps=steps))
+    assert [r.ratings for r in found] == ([kept] if kept else [])

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from engine.analyses.kind import OCCLUSION, STEPS, Loaders, RunContext, analyse
+from engine.analyses.kind import OCCLUSION, STEPS, Loaders, RunContext, analyse, examine
 from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case
 from engine.cases.store import CaseStore
 from engine.commands import shared, steps as commands
-from engine.core.errors import Cancelled, RecordError
+from engine.core.errors import Cancelled, ModelError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.corpus.collection import Collection
+from engine.methods.raise_ import steps as prompts
 from engine.methods.raise_.values import Solution, similarity
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
+from engine.prompts import templates_hash
 from engine.workbench import Workbench
-from tests.analysing import analysed, growing
+from tests.analysing import analysed, growing, replay_here
 
 TEXTS = {
     "ice": "Ice floats on water because ice expands on freezing.",
@@ -107,6 +111,45 @@ def test_a_baseline_on_the_same_case_takes_the_decomposition_over(collection):
     assert not any(prompt.startswith("You plan") for prompt in writer.prompts[before:])
     assert hyde.decomposition == KIND.of(held)[0].decomposition
     assert hyde.cost.calls == 6
+
+
+@pytest.mark.parametrize("method", ["raise", "cot"])
+def test_a_run_whose_option_was_asked_for_holds_in_a_replay(collection, method):
+    said = lambda prompt: reply(prompt).replace("(A)", "not known")  # noqa: E731
+    scorer = ScriptedScorer(lambda passages, words, t: -1.0 if words[t] == "A" else -2.0, replies=said)
+    analysis = stepped(CASE, scorer, collection, method)
+    held = replace(CASE, analyses=(analysis,))
+    assert KIND.of(held)[0].option is not None
+    numbers = replay_here(held, Loaders(collection=lambda name: collection)).numbers
+    assert {n.status for n in numbers if n.place.startswith("analyses")} == {"reproduced"}
+
+
+def test_only_a_method_that_searches_needs_a_corpus(collection):
+    bare = replace(CASE, corpus=None)
+    asked = []
+    tools = Loaders(writer=lambda name: ScriptedWriter(reply), collection=lambda name: asked.append(name) or collection)
+
+    def run(case, method):
+        return examine(case, KIND, StepsOptions(method=method), RunContext(SETTINGS, tools))
+
+    with pytest.raises(RecordError, match="no corpus for RAISE to search"):
+        run(bare, "raise")
+    (solution,) = KIND.of(run(CASE, "least-to-most"))
+    assert (solution.corpus, solution.state, asked) == ("", "done", [])
+    older = KIND.of(run(bare, "cot"))[0]
+    stored = stepped(CASE, ScriptedWriter(reply), collection, "cot")
+    stamp = replace(stored.stamp, settings={**stored.stamp.settings, "reasoning": {"corpus": "pond"}})
+    held = replace(CASE, analyses=(replace(stored, stamp=stamp, result=replace(older, corpus="pond")),))
+    numbers = replay_here(held, tools).numbers
+    assert {n.status for n in numbers if n.place.startswith("analyses")} == {"reproduced"} and asked == []
+
+
+def test_the_stamp_of_a_run_names_its_prompts(collection):
+    stamp = stepped(CASE, ScriptedWriter(reply), collection).stamp
+    assert stamp.template == templates_hash(*prompts.TEMPLATES)
+    source = Path(prompts.__file__).read_text(encoding="utf-8")
+    named = set(re.findall(r'\b(?:fill|system|ask)\(\s*"(\w+)"', source))
+    assert named | {"passage", "choose_one"} == set(prompts.TEMPLATES)
 
 
 def test_what_other_weights_wrote_is_written_anew(collection):
@@ -200,6 +243,22 @@ def test_steps_writes_a_line_a_method_and_an_error_in_a_bad_records_place(invoke
     assert {p["document"] for p in step["dropped"]} == {"salt", "iron"}
     assert all(p["score"] < 0.5 for p in step["dropped"])
     assert cot["steps"] == []
+
+
+def test_the_methods_before_a_failed_one_have_their_lines(invoke, monkeypatch):
+    def said(prompt):
+        if prompt.startswith("You write the paragraph"):
+            raise ModelError("It went away.")
+        return reply(prompt)
+
+    written_by(said, monkeypatch)
+    records = [{"id": "a", "question": CASE.question}]
+    result, rows = invoke(commands.steps, records, "--method", "raise,hyde,cot", "--set", "reasoning.threshold=0.5")
+    assert result.exit_code == 1
+    assert [(row["id"], row.get("method"), "error" in row) for row in rows] == [
+        ("a", "raise", False),
+        ("a", None, True),
+    ]
 
 
 def test_an_unread_plan_is_a_row_with_the_raw_reply(invoke, monkeypatch):

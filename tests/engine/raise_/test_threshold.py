@@ -93,7 +93,8 @@ def test_every_sample_corpus_has_a_t_that_keeps_its_gold_and_drops_something():
 
 def test_each_embedder_has_its_own_t():
     name = "facebook/dpr-question_encoder-single-nq-base"
-    assert published(name).value == 0.84
+    assert published(name).value == published(f"towers:{name},{name}").value == 0.84
+    assert published("/home/me/models/dpr-notes-minilm") is None
     assert published("all-MiniLM-L6-v2").value == published("sentence-transformers/all-MiniLM-L6-v2").value
     assert published("all-MiniLM-L6-v2").source.startswith("calibrated here")
     with pytest.raises(RecordError, match="calibrate-threshold"):
