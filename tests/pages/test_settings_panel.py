@@ -57,7 +57,7 @@ def test_every_setting_of_a_stage_has_a_field_with_its_default_and_the_papers_va
         assert {w.key.removeprefix("set_") for w in drawn} == fields
         captions = [caption.value for caption in app.caption]
         assert len([c for c in captions if c.startswith("default: ")]) == len(drawn)
-        assert ("default: 30 · paper: 30 (IV-A; Table I)" in captions) == (stage == "retrieval")
+        assert ("default: 30 · paper: 30 (Table I: its largest)" in captions) == (stage == "retrieval")
     assert set(TITLES) == {s.stage for s in all_settings()}
 
 
