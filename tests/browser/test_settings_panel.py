@@ -15,7 +15,7 @@ def test_the_values_of_the_paper_are_one_click_away_and_stay(app, page, look):
     open_panel(page)
     retrieved = page.get_by_role("spinbutton", name="Passages retrieved")
     expect(retrieved).to_have_value("30")
-    expect(page.get_by_text("default: 30 · paper: 30 (IV-A; Table I)")).to_be_visible()
+    expect(page.get_by_text("default: 30 · paper: 30 (Table I: its largest)")).to_be_visible()
     retrieved.fill("12")
     retrieved.press("Enter")
     expect(page.get_by_text("Changed settings: passages retrieved 12.")).to_be_visible()

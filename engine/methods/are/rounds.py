@@ -80,7 +80,9 @@ def one_round(
             clause, fact = found.clauses[record.clause], record.fact.text
             queries: tuple[str, ...] = (fact,)
             exchange: Exchange | None = None
-            if number:  # its expansions after the first round
+            if number > 1 and task.tools.expander is not None:
+                queries = record.iterations[-1].queries  # asked again, the model would say the same
+            elif number:  # its expansions after the first round
                 context = without_markers(clause.text) if number > 1 else ""
                 queries, exchange = expand(fact, task.question, task.tools.expander, context, watch)
             said = _sentence(checked, clause)

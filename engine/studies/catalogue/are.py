@@ -141,7 +141,7 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
         calls = (len(clauses) + 1) * ("decomposer" in roles) + (pairs + rounds * ("editor" in roles)) * (
             "judge" in roles
         )
-        calls += rounds * ("editor" in roles) + (rounds - facts) * ("expander" in roles)
+        calls += rounds * ("editor" in roles) + facts * (how.max_iterations > 1) * ("expander" in roles)
     else:
         pairs = 2 * facts * len(clauses)
         calls = {DRQA: 0, "efec-style": 2}.get(unit.method, 1 + len(clauses) + 4 * facts)

@@ -192,7 +192,7 @@ def test_facts_shown_are_facts_extracted_and_every_round_is_kept():
 
 def test_an_expansion_only_searches_the_fact_itself_is_judged():
     verifier = WordVerifier()
-    writer = ScriptedWriter(["songs of whales\nwhale noise"] * 2)
+    writer = ScriptedWriter(["songs of whales\nwhale noise"])  # asked once: it would say the same again
     run("Whales sing loudly.", settings=Verification(keep=1), tools=Tools(verifier, expander=writer))
     judged_claims = {claim for claim, _ in verifier.pairs}
     assert judged_claims == {"Whales sing loudly."}
@@ -200,7 +200,7 @@ def test_an_expansion_only_searches_the_fact_itself_is_judged():
 
 def test_both_phrases_of_an_expansion_and_what_each_found_are_kept():
     texts = ("Iron rusts in rain.", "The choir sang songs of praise.", "Loud noise harms the ear.")
-    writer = ScriptedWriter(["choir songs\nloud noise"] * 2)
+    writer = ScriptedWriter(["choir songs\nloud noise"])
     settings = Verification(keep=1, passages=1, anchored=False)
     first, again, *_ = (
         run("Iron rusts quickly abroad.", texts, settings, Tools(WordVerifier(), expander=writer)).facts[0].iterations
