@@ -52,7 +52,7 @@ from engine.methods.support import Scored, SentenceSupport, answer_support
 from engine.models.choices import READER
 from engine.models.cluster import RayEmbedder
 from engine.models.defaults import AUTO, resolve_writer
-from engine.models.embedder import DEFAULT, full_name
+from engine.models.embedder import DEFAULT, SentenceEmbedder, full_name
 from engine.models.protocols import Embedder, Reranker, require
 from engine.retrieve import bm25
 
@@ -146,6 +146,8 @@ class Workbench:
         with _one_process():
             if sample.name in {corpus.name for corpus in list_corpora() if corpus.documents}:
                 return
+            if isinstance(embedder := self.embedder, SentenceEmbedder):
+                embedder.remember(*sample.embedded)
             report = self.ingest(sample.documents, sample.name, watch)
         if not report.documents:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "its files are missing"

@@ -6,7 +6,12 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from engine.core.files import ASSETS
+from engine.models.protocols import Floats
+
+VECTORS = "vectors.npz"
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,17 @@ class Sample:
     def documents(self) -> list[Path]:
         """The files to ingest."""
         return documents_in(self.folder)
+
+    @property
+    def embedded(self) -> tuple[list[str], Floats]:
+        """Texts of the first start with the default embedder's vectors, so that nobody waits for them.
+
+        Only the first sample has some (bench/first_vectors.py).
+        """
+        if not (file := self.folder / VECTORS).is_file():
+            return [], np.zeros((0, 0), dtype=np.float32)
+        with np.load(file) as kept:
+            return kept["texts"].tolist(), kept["vectors"]
 
 
 def documents_in(folder: Path) -> list[Path]:

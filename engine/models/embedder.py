@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -70,6 +70,17 @@ class SentenceEmbedder:
                 self._remembered.clear()
             self._remembered.update((text, known[text]) for text in new)
         return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimensions)
+
+    def remember(self, texts: Sequence[str], vectors: Floats) -> None:
+        """Take over vectors that this model made of texts before, shape (len(texts), dimensions)."""
+        with self._lock:
+            self._remembered.update(zip(texts, vectors, strict=True))
+
+    @property
+    def remembered(self) -> Mapping[str, Floats]:
+        """The texts of small calls with their vectors."""
+        with self._lock:
+            return dict(self._remembered)
 
     def _embed(self, texts: Sequence[str], watch: Watch, bfloat16: bool) -> Floats:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)

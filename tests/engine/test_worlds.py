@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from engine.core.errors import RecordError
@@ -14,11 +15,11 @@ from engine.core.settings import Chunking
 from engine.core.text import sentences
 from engine.core.values import Passage
 from engine.corpus.chunking import passages
-from engine.corpus.collection import Collection
-from engine.corpus.samples import SAMPLES
+from engine.corpus.collection import Collection, embedding_text
+from engine.corpus.samples import FIRST_QUESTION, SAMPLES
 from engine.corpus.worlds import WORLDS, Draft, World, load_world
 from engine.methods.are.decompose import plain
-from engine.models.embedder import ScriptedEmbedder
+from engine.models.embedder import ScriptedEmbedder, load_embedder
 
 RUN = 10  # words in a row that no two documents may share
 CHUNKINGS = (Chunking(), Chunking(method="words", words=60, overlap=20), Chunking(method="headings", words=150))
@@ -367,3 +368,14 @@ def test_gold_passages_are_found_in_a_collection_of_the_files(worlds, name, tmp_
     for question in world.questions:
         found = world.gold_passages(question, stored)
         assert {p.id for p in found} == {p.id for p in world.gold_passages(question, pieces)}
+
+
+def test_the_first_start_waits_for_no_vectors_and_they_are_the_embedders(prepared_home, at_home):
+    texts, vectors = SAMPLES[0].embedded
+    with at_home(prepared_home):
+        asked = {embedding_text(passage) for passage in Collection.open(SAMPLES[0].name).snapshot().passages}
+    assert asked <= {*texts}
+    assert FIRST_QUESTION in texts
+    some = range(0, len(texts), 25)
+    again = load_embedder().embed([texts[i] for i in some])
+    assert np.allclose(again, vectors[list(some)], atol=1e-5)
