@@ -5,10 +5,13 @@ Run it again when the first sample corpus, its chunking or the embedder changes;
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
+import zlib
 
 import numpy as np
+from safetensors.numpy import save_file
 
 from engine.corpus.samples import SAMPLES, VECTORS
 from engine.models.embedder import DEFAULT, SentenceEmbedder, load_embedder
@@ -25,7 +28,8 @@ def main() -> None:
         os.environ["GROUNDWORK_HOME"] = folder
         Workbench().prepare_first()
     texts = embedder.remembered
-    np.savez_compressed(file, texts=np.array([*texts]), vectors=np.stack([*texts.values()]))
+    packed = np.frombuffer(zlib.compress(json.dumps([*texts]).encode(), 9), np.uint8)
+    save_file({"texts": packed, "vectors": np.stack([*texts.values()])}, file)
     print(f"{len(texts)} texts, {file.stat().st_size:,} bytes")
 
 

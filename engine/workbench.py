@@ -47,7 +47,7 @@ from engine.corpus.formats.records import Fields
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.methods.attr_rag import Score, scored_by
 from engine.methods.refinement.advisor import CORPUS as TASK_CORPUS, AmlTask
-from engine.methods.subject import subject
+from engine.methods.subject import occlusion_stamped, subject
 from engine.methods.support import Scored, SentenceSupport, answer_support
 from engine.models.choices import READER
 from engine.models.cluster import RayEmbedder
@@ -276,7 +276,8 @@ class Workbench:
             grow.change(steps=(*before, *run.found.steps))
         grow.change(passages=run.found.passages)
         case = grow.answer(run.written[-1])
-        return grow.change(analyses=(*case.analyses, run.analysis(case.stamp)))
+        stamp = replace(case.stamp, settings={**case.stamp.settings, **occlusion_stamped(self.settings)})
+        return grow.change(analyses=(*case.analyses, run.analysis(stamp)))
 
     # Analyses
 

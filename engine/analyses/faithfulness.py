@@ -231,10 +231,13 @@ class _Deleting:
     """Deletion of one prompt's passage tokens in the order of registered methods' rankings."""
 
     def __init__(self, model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch) -> None:
-        self.model, self.prompt, self.answer, self.settings, self.watch = model, prompt, answer, settings, watch
+        self.model, self.prompt, self.answer, self.watch = model, prompt, answer, watch
         self.counted = settings.occlusion.count_citation_markers
         self.explained = content_mask(answer, count_citation_markers=self.counted)
         self.coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
+        # Every passage is left out, however many there are: a curve by a surrogate would be another one.
+        exact = replace(settings.occlusion, max_sources=max(1, len(passage_numbers(self.coded))))
+        self.settings = replace(settings, occlusion=exact)
         self.deletion = Deletion(model, self.coded, ids, self.explained, watch)
 
     def with_curves(self, report: FaithfulnessReport, names: Iterable[str]) -> FaithfulnessReport:
@@ -264,8 +267,7 @@ class _Deleting:
         relevance = input_x_gradient(
             *given, target=settings.gradient.target, count_citation_markers=self.counted, watch=self.watch
         )
-        own = replace(settings.occlusion, max_sources=max(1, len(passage_numbers(self.coded))))  # exact, and once
-        left_out = occlusion(*given, spans=relevance.spans, floors=False, settings=own, watch=self.watch)
+        left_out = occlusion(*given, spans=relevance.spans, floors=False, settings=settings.occlusion, watch=self.watch)
         found: dict[str, Relevance | Attribution] = {relevance.method: relevance, left_out.method: left_out}
         measured = self.curves({name: self.ranking(name, found.get(name)) for name in methods})
         by_passage = self.deletion.passage_curves(left_out.scores[0])

@@ -186,7 +186,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
 def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
     """The answer written again without each passage (docs/methods/occlusion-by-regeneration.md)."""
     model, settings = context.tools.scorer(options.model), context.settings
-    longest = int(median(len(words(passage.text)) for passage in case.passages))
+    longest = int(median([len(words(passage.text)) for passage in case.passages] or [0]))
     unrelated = [replace(p, text=cut_to_words(p.text, longest)) for p in placebos_of(case, context)[:PLACEBOS]]
     write = prompting(model, settings.prompting, settings.decoding, case.passages)
     how: Json = {"floor": settings.selection.floor, "seed": settings.occlusion.seed}

@@ -97,12 +97,14 @@ class StepsOptions(Value, frozen=True):
 def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Analysis]:
     """A run after every call and search; calls that the case already holds for this model are taken over."""
     model, settings = context.tools.generator(options.model), context.settings
-    chosen, known = method_of(options.method), {}
+    chosen, known, corpus = method_of(options.method), dict[str, Call](), case.corpus
     for earlier in case.analyses:
         stamp = earlier.stamp
         if earlier.kind == STEPS and (stamp.model, stamp.revision, stamp.dtype) == identity(model):
-            known.update(known_calls(KIND.read(earlier), model, settings.decoding))
-    means = means_for(collection_for(chosen, case.corpus, context.tools), model, settings, chosen, known)
+            run = KIND.read(earlier)
+            corpus = corpus or run.corpus  # older runs searched the primer where a case had no corpus
+            known.update(known_calls(run, model, settings.decoding))
+    means = means_for(collection_for(chosen, corpus, context.tools), model, settings, chosen, known)
     problem = Problem(question=case.question, options=case.options)
     for solution in solutions(problem, chosen, means, context.watch):
         yield analysis_of(case, solution, model, settings)

@@ -97,18 +97,19 @@ def unmarked(text: str, blank: str = " ") -> str:
     return _MARKUP.sub(kept, text)
 
 
-def uncited(text: str) -> str:
-    """`text` less the markers of both styles and the space before each; its Markdown and code stay."""
-    return re.sub(rf"(?<![ \t])[ \t]*(?:{ANY_CITATION.pattern})", "", text, flags=re.IGNORECASE).strip()
-
-
 def without_markers(text: str) -> str:
     """`text` less its Markdown, its fenced code, the markers of both styles and the space before each.
 
     >>> without_markers("Ice **melts** [cite_1][2]. Water boils. [3]")
     'Ice melts. Water boils.'
     """
-    return unmarked(uncited(text), "").strip()
+    uncited = re.sub(rf"(?<![ \t])[ \t]*(?:{ANY_CITATION.pattern})", "", text, flags=re.IGNORECASE)
+    return unmarked(uncited, "").strip()
+
+
+def all_said(text: str) -> str:
+    """As `without_markers`, with what fenced code says: of a comparison."""
+    return without_markers(re.sub(r"^[ \t]*(?:```|~~~).*\n?", "", text, flags=re.MULTILINE))
 
 
 def renumbered(text: str, numbers: Sequence[int]) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tomllib
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import load_file
 
 from engine.core.files import ASSETS
+from engine.core.values import decoded
 from engine.models.protocols import Floats
 
-VECTORS = "vectors.npz"
+VECTORS = "vectors.safetensors"
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ class Sample:
         """
         if not (file := self.folder / VECTORS).is_file():
             return [], np.zeros((0, 0), dtype=np.float32)
-        with np.load(file) as kept:
-            return kept["texts"].tolist(), kept["vectors"]
+        kept = load_file(file)
+        return decoded(zlib.decompress(kept["texts"].tobytes()), list[str]), kept["vectors"]
 
 
 def documents_in(folder: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from msgspec.structs import replace
 
-from engine.answer.citations import uncited
+from engine.answer.citations import all_said
 from engine.answer.write import Write, Written
 from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
@@ -71,8 +71,8 @@ def similarities(reference: str, text: str, embedder: Embedder) -> dict[str, flo
 
 def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder) -> dict[str, tuple[float, ...]]:
     """alpha_M = 1 - sim_M(full, answer) for each answer, citation markers left out."""
-    reference = uncited(full.text)
-    rows = [similarities(reference, uncited(answer.text), embedder) for answer in answers]
+    reference = all_said(full.text)
+    rows = [similarities(reference, all_said(answer.text), embedder) for answer in answers]
     return {name: tuple(max(0.0, 1 - row[name]) for row in rows) for name in METRICS}
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from engine.answer.citations import annotate, style_of
 from engine.answer.prompt import build_prompt, stamp_of
 from engine.core.errors import AttributionError
-from engine.core.settings import Settings
+from engine.core.settings import Occlusion, Settings
 from engine.core.values import IMPORTED, Analysis, Answer, Case, Json, Prompt, Stamp, Value, inputs_hash
 from engine.models.protocols import LanguageModel
 
@@ -49,10 +49,10 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
 
 
 def occlusion_stamped(settings: Settings) -> Json:
-    """The stamp's entry for citation markers and the hierarchy's proxy: none for the defaults, as in older stamps."""
-    how = settings.occlusion
-    used = {"count_citation_markers": how.count_citation_markers, "proxy": how.proxy}
-    given = {name: value for name, value in used.items() if value}
+    """The stamp's entry for what scores depend on of the occlusion: none for the defaults, as in older stamps."""
+    usual = Occlusion().to_dict()
+    given = {name: value for name, value in settings.occlusion.to_dict().items() if value != usual[name]}
+    given.pop("placebos", None)  # of the floors, whose passages a stamp lists
     return {"occlusion": given} if given else {}
 
 

@@ -72,15 +72,11 @@ def defined(rows: Sequence[Row], name: str) -> bool:
 
 
 def with_value(rows: Sequence[Row], name: str, among: Sequence[Row]) -> list[Row]:
-    """The rows without the failed ones of questions that do not have value `name`.
-
-    Where all finished rows `among` these have it, every question does. Otherwise a question has it if one of its
-    finished rows does.
-    """
+    """The rows without the failed ones of questions whose finished rows `among` these all lack value `name`."""
     finished = [row for row in among if row.state == "done"]
     having = {row.unit.example for row in finished if row.values.get(name) is not None}
-    general = all(row.values.get(name) is not None for row in finished)
-    return [row for row in rows if general or row.state == "done" or row.unit.example in having]
+    lacking = {row.unit.example for row in finished} - having
+    return [row for row in rows if row.state == "done" or row.unit.example not in lacking]
 
 
 def measure_defined(rows: Sequence[Row], name: str, among: Sequence[Row], failed: float | None = 0.0) -> Measure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -73,6 +75,13 @@ def test_a_final_answer_that_is_not_the_cases_says_that_it_was_not_checked(app):
 
 
 def test_another_t_asks_the_runs_own_model_with_its_own_settings(app):
+    page = Path("pages/inspect/steps.py").resolve()
+    # As under the frame, which notes the runs that have ended.
+    app = AppTest.from_string(
+        f"import runpy\nfrom components import state\nstate.see_runs()\nrunpy.run_path({str(page)!r})"
+    )
+    app.query_params["case"] = "first"
+    app.run(timeout=60)
     case = store().load("first")
     (analysis, _) = case.analyses
     stamped = {**analysis.stamp.settings, "reasoning": {"k": 3, "threshold": 0.5, "corpus": "c", "demonstrations": 1}}

@@ -80,7 +80,7 @@ def one_round(
             clause, fact = found.clauses[record.clause], record.fact.text
             queries: tuple[str, ...] = (fact,)
             exchange: Exchange | None = None
-            if number > 1 and task.tools.expander is not None:
+            if number > 1 and task.tools.expander is not None and _was_read(record.iterations[-1]):
                 queries = record.iterations[-1].queries  # asked again, the model would say the same
             elif number:  # its expansions after the first round
                 context = without_markers(clause.text) if number > 1 else ""
@@ -108,6 +108,11 @@ def one_round(
         )
         records[work.place] = _settled(task, work, iteration, watch)
         yield records[work.place]
+
+
+def _was_read(done: Iteration) -> bool:
+    """Whether the reply of the expander could be parsed in that round."""
+    return any(exchange.step == "expand" and exchange.parsed for exchange in done.exchanges)
 
 
 def _sentence(text: str, clause: Clause) -> str:

@@ -27,7 +27,8 @@ _LETTER = re.compile(
     r"""|(?P<bare>[A-Z])(?=[).:,}"'”’`])"""
 )
 _END = re.compile(r"""\s*$|[*_)\]}$"'”’`\\]|[.,;:!](?!\S)|[.,;:!][*_)\]}$"'”’`\\]""")
-_CONCLUDES = re.compile(rf"(?:^|\n|[.!?:]\s|\b(?:is|are|was|were|be|equals)\s|=){_LEAD}$")
+_CONCLUDES = re.compile(rf"(?:^|\n|[.!?:]\s|\b(?:is|are|was|were|equals)\s|=){_LEAD}$")
+_OPEN = re.compile(r"\b(?:not|cannot|neither|nor|if|whether|unless|suppose|assume)\b|n['’]t\b")
 _MARKS = " \t*_()[]."
 
 
@@ -60,8 +61,10 @@ def letter(index: int) -> str:
     return ascii_uppercase[index]
 
 
-def parse_choice(reply: str, options: Sequence[str]) -> int | None:
+def parse_choice(reply: str, options: Sequence[str], *, finished: bool = True) -> int | None:
     """The index of the option that the reply states last, or else ends with; None where it names none of them.
+
+    A reply that was cut off ends with a thought, and not with an option.
 
     >>> parse_choice("So the final answer is **(B)**.", ("this", "that")), parse_choice("It is B, or A.", ("x", "y"))
     (1, None)
@@ -70,7 +73,7 @@ def parse_choice(reply: str, options: Sequence[str]) -> int | None:
     """
     stated = [_option(match["said"], options) for match in _STATED.finditer(reply)]
     last = next((option for option in reversed(stated) if option is not None), None)
-    return _concluded(reply, options) if last is None else last
+    return _concluded(reply, options) if last is None and finished else last
 
 
 def _option(said: str, options: Sequence[str]) -> int | None:
@@ -93,18 +96,23 @@ def _whole(said: str, options: Sequence[str]) -> int | None:
     text = said.casefold()
 
     def begins(option: str) -> bool:
-        words = text.lstrip(_MARKS) if len(option) > 1 else text
+        words = text if len(option) == 1 and option.isalpha() else text.lstrip(_MARKS)
         return words.startswith(option) and _END.match(words, len(option)) is not None
 
     return _longest(options, begins)
 
 
 def _concluded(reply: str, options: Sequence[str]) -> int | None:
-    """The longest option that is the whole last sentence, or ends it after "is" or a sign of equality."""
+    """The longest option that is the whole last sentence, or ends it after "is" or a sign of equality.
+
+    A sentence that denies or supposes something states none.
+    """
     text = reply[-500:].casefold().rstrip(_MARKS + "\n}$\"'”’`\\!")
 
     def ends(option: str) -> bool:
-        return text.endswith(option) and _CONCLUDES.search(text.removesuffix(option)) is not None
+        before = text.removesuffix(option)
+        stated = text.endswith(option) and _CONCLUDES.search(before)
+        return bool(stated) and not _OPEN.search(re.split(r"[.!?]\s|\n", before)[-1])
 
     return _longest(options, ends)
 
@@ -264,7 +272,7 @@ class Solution(Value, frozen=True):
         """The option chosen, from 0; None where there are no options, or none was named and none could be asked for."""
         if not self.final or not self.problem.options:
             return None
-        said = parse_choice(self.final.reply, self.problem.options)
+        said = parse_choice(self.final.reply, self.problem.options, finished=self.final.finished)
         return self.problem.letters.index(self.option.reply) if said is None and self.option else said
 
     @property

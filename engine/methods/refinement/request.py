@@ -174,6 +174,7 @@ def stamp_for(request: Request, decoding: Decoding) -> Stamp:
     own = {
         **_stamped(request.settings),
         "given": request.use_answer,
+        "sentences": 0 if request.given_prompt else request.settings.retrieval.sentences_for(request.writer.name),
         "read": [
             (n, p.start - case.passages[n - 1].start, p.end - case.passages[n - 1].start) for n, p in request.read
         ],
@@ -191,13 +192,13 @@ def stamp_ahead(stamp: Stamp, case: Case, settings: Settings, *, use_answer: boo
     limit = before.get("max_new_tokens") if isinstance(before, dict) else None
     decoding = {**settings.decoding.to_dict(), "temperature": how.temperature, "max_new_tokens": limit}
     given = use_answer and case.prompt is not None
-    reads = bool(settings.retrieval.sentences_for(stamp.model) and not given)
+    sentences = 0 if given else settings.retrieval.sentences_for(stamp.model)
     own = {
         **{name: value for name, value in held.items() if name != "occlusion"},
         **_stamped(settings),
         "prompting": settings.prompting.to_dict(),
         "decoding": decoding,
-        "read": held.get("read") if reads == bool(held.get("read")) else None,
+        "sentences": sentences,
     }
     return changed(stamp, settings=_as_stored(own), inputs=_inputs(case, use_answer), versions=package_versions())
 

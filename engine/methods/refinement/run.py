@@ -150,7 +150,9 @@ class _Refining:
             stamp=stamp, gate=request.gate, order=request.variants, decoding=self.conditions.decoding, notes=notes
         )
         kept = earlier if earlier is not None and same_texts(earlier.stamp, stamp) else fresh
-        if kept.scorer != request.scores_with.name:
+        shown = scored_prompt(request, kept).numbers
+        other = kept.gradient is not None and {n for (n,) in kept.gradient.sources} != {*shown}  # as in older runs
+        if kept.scorer != request.scores_with.name or other:
             kept = changed(kept, signals=Signals(), gradient=None, shared={})
         elif not same_rows(kept.stamp, stamp):
             shared = {name: cost for name, cost in kept.shared.items() if name != "gradient"}

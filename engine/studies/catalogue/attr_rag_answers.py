@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from engine.analyses.attr_rag import attr_rag_run
-from engine.answer.citations import uncited
+from engine.answer.citations import all_said
 from engine.answer.context import find_context
 from engine.answer.quoting_reader import whole_id
 from engine.core.progress import Watch
@@ -124,7 +124,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One question by one method: its answer against the reference and under the judge."""
     with metered(None if tools.config.reads else tools.writer) as meter:
         case, more = (_ours if unit.method == OURS else _baseline)(tools, unit, example, watch)
-    text = uncited(case.answer.text)
+    text = all_said(case.answer.text)
     scores = against_reference(text, example.references[0], tools.loaders.embedder(DEFAULT))
     values: Json = {**scores, **more, "passages": len(case.passages), "refused": case.answer.refused}
     values |= _gold(tools, example, case)

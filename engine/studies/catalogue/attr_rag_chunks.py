@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from engine.answer.citations import uncited
+from engine.answer.citations import all_said
 from engine.core.errors import InputError
 from engine.core.metrics import rouge_l
 from engine.core.progress import Watch
@@ -50,7 +50,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         written = tools.write(unit.seed)(example.question, passages, watch)
     missing = {} if example.references else {"rouge_l": "The example has no reference answer."}
     if example.references:
-        text = uncited(written.answer.text)
+        text = all_said(written.answer.text)
         values["rouge_l"] = max(rouge_l(reference, text) for reference in example.references)
     cost: Cost = replace(meter.cost, written=len(written.answer.tokens))
     return Found(values=values, missing=missing, case=case_of(example, passages, written, hits=hits), cost=cost)

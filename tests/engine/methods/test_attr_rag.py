@@ -262,6 +262,8 @@ def test_a_run_is_kept_where_its_drops_cannot_be_scored():
 def test_what_code_says_counts_in_a_comparison():
     heated, cooled = (Answer(text=f"Do this:\n```\n{step}\n```") for step in ("heat to 90 C", "cool it slowly"))
     assert all(value > 0 for (value,) in alphas(heated, [cooled], LetterEmbedder()).values())
+    bold = Answer(text="Do **this**."), Answer(text="Do this.")
+    assert all(value == 0 for (value,) in alphas(bold[0], [bold[1]], LetterEmbedder()).values())
 
 
 def test_the_citations_of_an_answer_are_read_in_the_style_it_is_written_in():

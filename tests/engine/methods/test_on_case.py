@@ -95,10 +95,18 @@ def test_a_replay_computes_with_the_options_of_the_run(model, kind, options):
     assert found and set(found.values()) == {"reproduced"}
 
 
-def test_a_report_of_many_passages_leaves_each_one_out_and_uses_the_settings(model):
+def test_a_report_of_many_passages_leaves_each_one_out_also_where_a_ranking_is_added_later(model):
     settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=1", "occlusion.max_sources=2"])
     found = FaithfulnessReport.from_dict(analysed(make_case(), FAITHFULNESS, model, settings).result)
     assert [curve.ranking for curve in found.curves] == ["input x gradient", "occlusion"]
+    one = analysed(make_case(), FAITHFULNESS, model, settings, methods=("input x gradient",))
+    later = analysed(added(make_case(), one), FAITHFULNESS, model, settings, methods=("occlusion",))
+    assert FaithfulnessReport.from_dict(later.result).curve_of("occlusion") == found.curve_of("occlusion")
+
+
+def test_regeneration_without_passages_says_so(model):
+    with pytest.raises(AttributionError, match="no source to leave out"):
+        analysed(make_case(passages=()), REGENERATION, model, embedder=ScriptedEmbedder())
 
 
 class Recording:

@@ -147,6 +147,9 @@ CHOICES = {
     "The mass of the salt is 9.0 g.": 1,
     "Multiply.\n\n**9.0 g**": 1,
     "The mass of the salt is not 9.0 g.": None,
+    "The mass of the salt cannot be 9.0 g.": None,
+    "It is not clear whether the value is 36 g.": None,
+    "If the temperature is 36 g": None,
     "The mass of the salt is 19.0 g.": None,
     "It must be (B)": None,
     "": None,
@@ -171,6 +174,7 @@ SPECIES = ("S. aureus", "E. coli", "B. subtilis", "C. elegans", "yeast")
         ("The final answer is A, B and C", ("A and B", "B and C", "A, B and C"), 2),
         ("The final answer is (S)-2-butanol.", ("(R)-2-butanol", "(S)-2-butanol"), 1),
         ("The final answer is (A).", ("B", "A"), 0),
+        ("The final answer is (4).", ("2", "3", "4", "5"), 2),
         ("The child has the gene with a probability of 1/4, so it is 1/16.", ("1/4", "1", "16", "1/16"), 3),
         ("The loss in the line is 12.5 W.", ("5 W", "2.5 W", "125 W"), None),
         ("It is so.", ("", "", ""), None),
@@ -178,6 +182,11 @@ SPECIES = ("S. aureus", "E. coli", "B. subtilis", "C. elegans", "yeast")
 )
 def test_the_words_of_an_option_name_it_before_any_letter_in_them(reply, options, expected):
     assert parse_choice(reply, options) == expected
+
+
+def test_a_reply_that_was_cut_off_ends_with_no_option():
+    assert parse_choice("so the current is 5", ("5", "50")) == 0
+    assert parse_choice("so the current is 5", ("5", "50"), finished=False) is None
 
 
 def test_an_open_answer_is_what_it_states():

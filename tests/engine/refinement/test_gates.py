@@ -98,7 +98,7 @@ def test_one_passage_cannot_be_ranked_and_labels_of_passages_that_are_not_shown_
         for wanted in ("auto", "labels", "concentration"):
             own = flags_trigger(alone, "", labels, Settings(refinement=SecondPass(trigger=wanted)))
             assert (own.rule, own.fired) == ("unavailable", False) and "one passage" in own.sentence
-    assert "the auto" not in gated(own, "always", alone, {1: False}).sentence
+    assert "the own rule is not available" in gated(own, "always", alone, {1: False}).sentence
     assert flags_trigger(rows(*[(0, 0, 5)] * 10), "", {**NONE, 4: False}, Settings()).rule == "concentration"
     forced = Settings(refinement=SecondPass(trigger="labels"))
     assert "No passage of the prompt is labelled" in flags_trigger(rows((1, 1, 1)), "", {4: True}, forced).sentence

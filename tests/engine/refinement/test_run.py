@@ -260,7 +260,7 @@ def test_a_critique_names_no_passage_that_the_writer_was_not_shown():
     given = {"variants": names, "gate": "always", "read": read, "scorer": tiny}
     value = refine(request(model, labels=(False, None, False), **given))
     assert value.variants["v2a"].trigger.passages == (2,)  # not labelled, and all that there is
-    assert "The answer may draw on [cite_2]," in next(text for text in model.prompts if "may not bear on" in text)
+    assert "The answer relies on [cite_2]," in next(text for text in model.prompts if "may not bear on" in text)
     silent = writer(A="It was repaired in 1931 [cite_2].")
     value = refine(request(silent, labels=(False, True, False), **given))
     assert [value.variants[name].outcome for name in names] == ["answered", *["not applicable"] * 2, "answered"]
