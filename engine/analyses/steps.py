@@ -53,7 +53,7 @@ def finder(collection: Collection, k: int) -> Find:
 def collection_for(method: ReasoningMethod, corpus: str | None, tools: Loaders) -> Collection | None:
     """The collection that a method searches; None for a method that does not search.
 
-    Raise `RecordError` where there is no corpus to search.
+    Raise `RecordError` for a method that searches and a case without a corpus.
     """
     if method.searches is None:
         return None
