@@ -201,11 +201,6 @@ def _listed(title: str, said: Sequence[str]) -> list[str]:
 
 # Two runs of one study: every value that both measured, by method, over their common questions.
 
-COMPARED = Column.row(
-    "method | value | first | second | first minus second | higher (questions) | "
-    "lower (questions) | p, Holm | effect (d_z)"
-)
-
 
 def numbers(rows: Sequence[Row]) -> list[str]:
     """Names of the values that are numbers in some row, in the order in which the rows bring them."""
@@ -221,22 +216,28 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
         )
     one, other = summary.by_method(first.rows), summary.by_method(second.rows)
     names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
-    found: list[tuple[tuple[Cell, ...], summary.PairedComparison]] = []
+    heads: list[tuple[Cell, ...]] = []
+    found: list[summary.PairedComparison] = []
     for method in (method for method in one if method in other):
         for name in names:
             a, b = (summary.by_question(rows[method], name) for rows in (one, other))
-            means = (
-                summary.measured([v for q, v in a.items() if q in b]),
-                summary.measured([v for q, v in b.items() if q in a]),
-            )
+            means = [summary.measured([v for q, v in x.items() if q in y]) for x, y in ((a, b), (b, a))]
             if means[0].n:
-                found.append(((method, name, *means), summary.pair(method, a, b)))
+                heads.append((method, name, *means))
+                found.append(summary.pair(method, a, b))
     if not found:
         raise InputError("The two runs have no question in common. Compare runs of the same data set.")
-    by_holm = summary.corrected([comparison for _, comparison in found])
-    rows = tuple(
-        (*head, c.difference, c.higher, c.lower, c.p, c.effect) for (head, _), c in zip(found, by_holm, strict=True)
+    by_holm = summary.corrected(found)
+    return StudyTable(
+        name="comparison",
+        title="Two runs",
+        columns=Column.row(
+            "method | value | first | second | first minus second | higher (questions) | "
+            "lower (questions) | p, Holm | effect (d_z)"
+        ),
+        rows=tuple(
+            (*head, c.difference, c.higher, c.lower, c.p, c.effect) for head, c in zip(heads, by_holm, strict=True)
+        ),
+        n=max(c.difference.n for c in by_holm),
+        notes=(summary.PAIRED, summary.CORRECTION, "Only questions in both runs; a failed unit counts as 0."),
     )
-    questions = max(c.difference.n for c in by_holm)
-    notes = (summary.PAIRED, summary.CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
-    return StudyTable(name="comparison", title="Two runs", columns=COMPARED, rows=rows, n=questions, notes=notes)

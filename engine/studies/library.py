@@ -9,7 +9,7 @@ import contextlib
 import re
 import tarfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from engine.studies.evaluate import RunManifest, stored
 from engine.studies.plan import Plan
 from engine.studies.pools import at_once
 from engine.studies.run import Journal
+from engine.studies.summary import by_method
 from engine.studies.values import Row
 
 SHIPPED = ASSETS / "evaluations"
@@ -110,15 +111,26 @@ def ahead(planned: Plan) -> str:
     That is a run of the same study by the same models on the same kind of device. A method's units take their mean
     there, as many of them at a time; one of the same data comes before one of this machine.
     """
-    wanted = planned.config
-    known = [(folder, own, rows) for folder, run, own, rows in readable() if _comparable(run, own, wanted)]
+    wanted, writes = planned.config, planned.writes(planned.units)
     counts = Counter(unit.method for unit in planned.units)
-    writes = planned.writes(planned.units)
-    paces = [pace for method, count in counts.items() if (pace := _pace(wanted, known, method, count, writes))]
+    nearest: dict[str, tuple[tuple[bool, bool], float, str]] = {}  # by method: how like it is, seconds, run in words
+    for folder, manifest, config, rows in readable():
+        if not _comparable(manifest, config, wanted):
+            continue
+        alike = all(getattr(config, n) == getattr(wanted, n) for n in ("data", "settings", "options", "paper"))
+        shipped = folder.parent == SHIPPED
+        differs = ["another machine"] * shipped + ["other data or settings"] * (not alike)
+        run = f"{folder.name} ({', '.join(differs)})" if differs else folder.name
+        for method, own in by_method(rows, counts).items():
+            seconds = counts[method] * sum(row.cost.seconds for row in own) / len(own) / at_once(config, writes)
+            if method not in nearest or (alike, not shipped) > nearest[method][0]:
+                nearest[method] = (alike, not shipped), seconds, run
+    paces = [nearest[method] for method in counts if method in nearest]
     if len(paces) < len(counts):
         return ""
-    by = dict.fromkeys(run for _, run in paces)
-    return f"About {about(sum(seconds for seconds, _ in paces))} with one worker, at the pace of {' and '.join(by)}."
+    runs = dict.fromkeys(run for *_, run in paces)
+    said = about(sum(seconds for _, seconds, _ in paces))
+    return f"About {said} with one worker, at the pace of {' and '.join(runs)}."
 
 
 def _comparable(manifest: RunManifest, config: Config, wanted: Config) -> bool:
@@ -126,23 +138,6 @@ def _comparable(manifest: RunManifest, config: Config, wanted: Config) -> bool:
     builds = {versions.get("torch", "").partition("+")[2] for versions in (manifest.versions, package_versions())}
     same = all(getattr(config, name) == getattr(wanted, name) for name in ("study", "model", "verifier", "judge"))
     return same and len(builds) == 1
-
-
-def _pace(
-    wanted: Config, known: Sequence[tuple[Path, Config, list[Row]]], method: str, count: int, writes: bool
-) -> tuple[float, str] | None:
-    """Seconds of `count` units by the run most like the config, and that run in words; `writes`: they ask for text."""
-    found = []
-    for folder, config, rows in known:
-        taken = [row.cost.seconds for row in rows if row.unit.method == method]
-        if taken:
-            alike = all(getattr(config, n) == getattr(wanted, n) for n in ("data", "settings", "options", "paper"))
-            shipped = folder.parent == SHIPPED
-            differs = ["another machine"] * shipped + ["other data or settings"] * (not alike)
-            run = f"{folder.name} ({', '.join(differs)})" if differs else folder.name
-            found.append((alike, not shipped, count * sum(taken) / len(taken) / at_once(config, writes), run))
-    best = max(found, key=lambda pace: pace[:2], default=None)
-    return best and best[2:]
 
 
 def state_of(folder: Path) -> tuple[int, int]:

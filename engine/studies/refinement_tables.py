@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from engine.studies.summary import (
     CORRECTION,
     MEANS,
     PAIRED,
+    PairedComparison,
     by_question,
     corrected,
     figure,
@@ -122,18 +124,16 @@ def _added(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTable:
 def _comparisons(
     rows: Sequence[Row], by: Mapping[str, Sequence[Row]], pairs: Sequence[tuple[str, str]], scores: Sequence[Score]
 ) -> StudyTable:
-    asked = [(names, s) for names in pairs for s in scores]
-    found = corrected(
-        [pair(s.column.name, *(by_question(by[name], s.field, s.lost) for name in names)) for names, s in asked]
-    )
+    heads = [f"{first} - {second}" for first, second in pairs for _ in scores]
+    found = corrected([one for first, second in pairs for one in _minus(by[first], by[second], scores)])
     return table(
         "comparisons",
         "Paired differences between conditions, every second pass on",
         "comparison | score | difference (of the score) | higher (questions) | "
         "lower (questions) | ties (questions) | p, Holm | effect (d_z) | n",
         (
-            (f"{first} - {second}", c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect, c.difference.n)
-            for ((first, second), _), c in zip(asked, found, strict=True)
+            (head, c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect, c.difference.n)
+            for head, c in zip(heads, found, strict=True)
         ),
         rows,
         shows="grounded refinement, Tables 1 and 3",
@@ -192,8 +192,8 @@ def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequenc
     def line_of(rule: str, fired: Mapping[Unit, bool]) -> tuple[Cell, ...]:
         both = zip(by[rule.partition(",")[0]], by["A"], rows, strict=True)
         kept = [own if fired.get(row.unit) else first for own, first, row in both]
-        found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (kept, by["A"]))) for s in scores)
-        return rule, sum(fired.values()), len(rows) - len(fired), *(one.difference for one in found)
+        differences = (one.difference for one in _minus(kept, by["A"], scores))
+        return rule, sum(fired.values()), len(rows) - len(fired), *differences
 
     return table(
         "gated",
@@ -211,12 +211,9 @@ def _by_firing(
     """Whether a second pass gains more where its rule fires than where it does not; it is written in both."""
 
     def line_of(rule: str, fired: Mapping[Unit, bool], state: bool) -> tuple[Cell, ...]:
-        own, first = (
-            [one for one, row in zip(by[name], rows, strict=True) if fired.get(row.unit) is state]
-            for name in (rule.partition(",")[0], "A")
-        )
-        found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (own, first))) for s in scores)
-        return rule, "yes" if state else "no", len(own), *(one.difference for one in found)
+        asked = [fired.get(row.unit) is state for row in rows]
+        own, first = (list(compress(by[name], asked)) for name in (rule.partition(",")[0], "A"))
+        return rule, "yes" if state else "no", len(own), *(one.difference for one in _minus(own, first, scores))
 
     return table(
         "by_firing",
@@ -228,6 +225,11 @@ def _by_firing(
         shows="grounded refinement, section 3.8",
         intervals=(PAIRED,),
     )
+
+
+def _minus(own: Sequence[Row], first: Sequence[Row], scores: Sequence[Score]) -> list[PairedComparison]:
+    """The rows less the `first` in each score, paired by question."""
+    return [pair(s.column.name, *(by_question(rows, s.field, s.lost) for rows in (own, first))) for s in scores]
 
 
 def _differences(scores: Sequence[Score]) -> list[Column]:

@@ -26,7 +26,7 @@ from engine.core.metrics import harmonic_mean
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.statistics import FEWEST, bootstrap_of_means
-from engine.core.values import Answer, Case, Stamp, Value
+from engine.core.values import Answer, Case, Json, Stamp, Value
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
 from engine.methods.are.decompose import decompose
 from engine.methods.are.values import Exchange, Measures
@@ -73,11 +73,10 @@ def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     case = examined(tools, answered(tools, unit, example, watch), FACTS, options, settings, watch)
     (record,) = FACTS.of(case)
     cost = Cost(forwards=None, tokens=None, seconds=record.seconds)
-    assert record.report is not None, "a finished check has a report"
+    report = record.report
+    assert report is not None, "a finished check has a report"
     values = {
-        **_measures(record.report.after),
-        **_measures(record.report.before, "before_"),
-        **_measures(record.report.after, "aggregated_"),  # ARE's evidence belongs to clauses as it is
+        **_measures(report.after, report.before, report.after),  # ARE's evidence belongs to clauses as it is
         "clauses": len(record.decomposition.clauses),
         "facts": len(record.facts),
         "edits": sum(edit.status == "placed" for edit in record.edits),
@@ -102,11 +101,8 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     missing = (
         {} if found.aggregated else {"aggregated_attr_r": "It has no evidence by clause, or changed their number."}
     )
-    aggregated = _measures(found.aggregated, "aggregated_") if found.aggregated else {"aggregated_attr_r": None}
     values = {
-        **_measures(found.measures),
-        **_measures(found.before, "before_"),
-        **aggregated,
+        **_measures(found.measures, found.before, found.aggregated),
         "revised": found.revised,
         "evidence": [one.text for one in found.evidence],
     }
@@ -117,8 +113,11 @@ def _unparsed(exchanges: Sequence[Exchange]) -> int:
     return sum(not exchange.parsed for exchange in exchanges)
 
 
-def _measures(measures: Measures, prefix: str = "") -> dict[str, float]:
-    return {f"{prefix}{name}": getattr(measures, name) for name in MEASURES}
+def _measures(after: Measures, before: Measures, by_clause: Measures | None) -> Json:
+    """The three measures after editing, before it, and with the evidence joined by clause where that can be told."""
+    sides = {"": after, "before_": before, "aggregated_": by_clause}
+    found = {f"{prefix}{name}": getattr(one, name) for prefix, one in sides.items() if one for name in MEASURES}
+    return found if by_clause else {**found, "aggregated_attr_r": None}
 
 
 def _roles(tools: StudyTools) -> tuple[str, ...]:
@@ -179,10 +178,8 @@ def f1(first: Mapping[str, float], second: Mapping[str, float]) -> Measure:
     shared = [question for question in first if question in second]
     if not shared:
         return Measure(value=None)
-    enough = len(shared) >= FEWEST
-    columns = [first[q] for q in shared], [second[q] for q in shared]
-    found = bootstrap_of_means(columns, harmonic)
-    low, high = (found.low, found.high) if enough else (None, None)
+    found = bootstrap_of_means(([first[q] for q in shared], [second[q] for q in shared]), harmonic)
+    low, high = (found.low, found.high) if len(shared) >= FEWEST else (None, None)
     return Measure(value=found.mean, low=low, high=high, n=len(shared))
 
 
