@@ -10,19 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import Literal, get_args
 
 from msgspec.structs import replace
 
-from engine.analyses.facts import record_of
+from engine.analyses.facts import KIND as CHECK, record_of
 from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.answer.citations import without_markers
 from engine.answer.in_documents import may_not_answer, probably_answered
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, MarkDraft, Review, review_of
-from engine.core.errors import InputError, RecordError
+from engine.core.errors import InputError
 from engine.core.text import Span, counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
@@ -222,10 +221,7 @@ class CaseVerdict(Value, frozen=True):
 
 def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
     """The case's last check, with the reviewer's own verdicts in place; None without one that can be read."""
-    try:
-        record = record_of(case)
-    except RecordError:
-        return None
+    record = CHECK.readable(case)
     if record is None:
         return None
     edits, decided = revision(record, case.answer, review)
@@ -491,9 +487,7 @@ def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> 
 
 def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:
     """The quadrant of each (sentence, passage) in the last analysis of use and support; none without it."""
-    found = None
-    with suppress(RecordError):
-        found = USED_SUPPORTS.last(case)
+    found = USED_SUPPORTS.readable(case)
     if found is None:
         return {}
     places = {span: place for place, span in enumerate(case.answer.sentences)}

@@ -6,6 +6,7 @@ The registry lists the kinds; workbench, commands, pages, report and replay know
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -15,7 +16,7 @@ from engine.cases.blocks import Block
 from engine.cases.review import Review, review_of, with_labels
 from engine.cases.store import CaseStore, added
 from engine.core.canonical import plain
-from engine.core.errors import CaseError, CorpusNotFound, GroundworkError, InputError
+from engine.core.errors import CaseError, CorpusNotFound, GroundworkError, InputError, RecordError
 from engine.core.files import now, package_versions
 from engine.core.progress import Watch, last
 from engine.core.settings import Settings
@@ -188,6 +189,12 @@ class Kind(Generic[R]):
     def last(self, case: Case) -> R | None:
         """The result of this kind that was added to the case last; None without one."""
         return next((self.read(analysis) for analysis in reversed(case.analyses) if analysis.kind == self.name), None)
+
+    def readable(self, case: Case) -> R | None:
+        """As `last`; None also where another version stored another shape: the report says that it cannot be read."""
+        with suppress(RecordError):
+            return self.last(case)
+        return None
 
 
 def analysis_by(

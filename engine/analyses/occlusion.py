@@ -30,7 +30,6 @@ from engine.answer.quoting_reader import whole_id
 from engine.answer.write import prompting
 from engine.cases.blocks import Block
 from engine.cases.review import Review
-from engine.core.errors import RecordError
 from engine.core.progress import Watch, last
 from engine.core.settings import Settings
 from engine.core.text import sentences, words
@@ -64,10 +63,7 @@ def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
 
     A sentence where none exceeds its floors is left out, and all are where the run was stopped before the last passage.
     """
-    try:
-        found = PASSAGES.last(case)
-    except RecordError:
-        return {}  # the report says that it cannot be read
+    found = PASSAGES.readable(case)
     if found is None or len(set().union(*found.sources)) < len(case.passages):
         return {}
     result: dict[int, tuple[int, float, str]] = {}
