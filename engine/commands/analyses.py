@@ -194,17 +194,17 @@ def _curve_line(identity: str, name: str, curve: Curves, report: FaithfulnessRep
 
 
 def _summaries(found: dict[str, list[float]]) -> shared.Record:
-    """The first method's summary, and every method's under its name where there are more."""
-    summaries = {name: _summary(values) for name, values in found.items()}
+    """The first method's mean ABPC and its interval; every method's under its name where there are more.
+
+    An interval only from enough cases on (docs/methods/faithfulness.md).
+    """
+    summaries = {}
+    for name, values in found.items():
+        interval = interval_or_none(values)
+        ends = [interval.low, interval.high] if interval else None
+        summaries[name] = {"n": len(values), "unit": "case", "abpc": mean_or_none(values), "interval": ends}
     first = next(iter(summaries.values()))
     return first if len(found) == 1 else {**first, "methods": summaries}
-
-
-def _summary(values: list[float]) -> shared.Record:
-    """Mean ABPC; an interval only from enough cases on (docs/methods/faithfulness.md)."""
-    interval = interval_or_none(values)
-    ends = [interval.low, interval.high] if interval else None
-    return {"n": len(values), "unit": "case", "abpc": mean_or_none(values), "interval": ends}
 
 
 @click.command("analyse")

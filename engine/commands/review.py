@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from engine.analyses.case_verdict import check_verdict
 from engine.cases.case_file import read_case_file
 from engine.cases.places import places
-from engine.cases.review import SENTENCE, STATUSES, MarkDraft, check_chain, review_of, signing_key
+from engine.cases.review import RELEVANCE, SENTENCE, STATUSES, MarkDraft, check_chain, review_of, signing_key
 from engine.commands.library import case_argument
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.core.errors import FileError, InputError, raised_as
@@ -60,23 +61,19 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
 
 def _drafts(author: str, **said: Any) -> list[MarkDraft]:
     """The options as marks; the status last, because a signed-off case accepts no more."""
-    target, reason = said["target"], said["reason"]
+    target = said["target"]
+    mark = partial(MarkDraft, author=author, reason=said["reason"])
     found = []
     if said["note"] is not None:
         found.append(MarkDraft(kind="note", author=author, value=said["note"], target=target))
-    for option, value in (("relevant", "relevant"), ("not_relevant", "not relevant")):
-        found += [
-            MarkDraft(kind="relevance", author=author, value=value, target=f"passage:{number}", reason=reason)
-            for number in said[option]
-        ]
+    for value in RELEVANCE:
+        numbers = said[value.replace(" ", "_")]
+        found += [mark(kind="relevance", value=value, target=f"passage:{number}") for number in numbers]
     if said["override"] is not None:
-        value, machine = said["override"], said["machine"]
-        found.append(
-            MarkDraft(kind="override", author=author, value=value, target=target, reason=reason, machine=machine)
-        )
-    found += [MarkDraft(kind="withdrawal", author=author, target=f"entry:{n}", reason=reason) for n in said["withdraw"]]
+        found.append(mark(kind="override", value=said["override"], target=target, machine=said["machine"]))
+    found += [mark(kind="withdrawal", target=f"entry:{number}") for number in said["withdraw"]]
     if said["status"] is not None:
-        found.append(MarkDraft(kind="status", author=author, value=said["status"], reason=reason))
+        found.append(mark(kind="status", value=said["status"]))
     return found
 
 

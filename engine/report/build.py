@@ -100,12 +100,13 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
     tests = self_test_blocks(case)
     content = content_hash(case)
     terms = Facts(tuple(DEFINITIONS[name] for name in used(case, bool(history))))
+    given = "Sources given with the answer" if case.origin == "imported" else "Passages given to the writer"
     sections = (
         Section("Summary", summary_blocks(case, review, content, chain.head), id="summary"),
         Section("Appendix", (plain(APPENDIX), Facts(_summary(case, review)), *banners(case)), id="appendix"),
         Section("Review", review_blocks(history, review, chain), id="review"),
         Section("Answer as it was given", _answer(case), id="answer"),
-        Section(f"{_passages_title(case)} ({len(case.passages)})", _passages(case, review), id="passages"),
+        Section(f"{given} ({len(case.passages)})", _passages(case, review), id="passages"),
         *([Section("Analyses", analyses, id="analyses")] if analyses else []),
         Section("How the answer was made", _making(case), id="making"),
         Section("Methods", (Fold("The methods in words", (plain(TERMS, "note"), terms)),), id="methods"),
@@ -174,18 +175,14 @@ def _answer(case: Case) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _passages_title(case: Case) -> str:
-    return "Sources given with the answer" if case.origin == "imported" else "Passages given to the writer"
-
-
 def _passages(case: Case, review: Review) -> tuple[Block, ...]:
     if not case.passages:
         return (plain("The writer had no passages."),)
-    cited = [c.number for c in case.answer.citations if c.valid]
+    markers = Counter(c.number for c in case.answer.citations if c.valid)
     sections: list[Block] = []
     for number, passage in enumerate(case.passages, start=1):
-        times = cited.count(number)
-        said = [place(passage), {0: "not cited", 1: "cited once"}.get(times, f"cited {times} times")]
+        times = {0: "not cited", 1: "cited once"}.get(markers[number], f"cited {markers[number]} times")
+        said = [place(passage), times]
         if passage.relevant is not None:
             said.append(f"labelled {'relevant' if passage.relevant else 'not relevant'} in its data set")
         if number in review.labels:
