@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from engine.core.errors import FileError
+from engine.core.errors import FileError, raised_as
 from engine.core.text import BETWEEN_CELLS, unligated, well_formed
 from engine.core.values import DocumentSection
 from engine.models.tables import tables
@@ -249,7 +249,7 @@ def _repeat_down(tree: Any) -> None:
                         below[column] = above, rows - 1, columns
                     column, left = column + columns, left - 1
                 if cell is not None:
-                    rows, columns = _span(cell, "rowspan"), _span(cell, "colspan")
+                    rows, columns = (max(1, _whole(cell, name)) for name in ("rowspan", "colspan"))
                     if rows > 1:
                         below[column] = cell, rows - 1, columns
                         del cell.attrib["rowspan"]
@@ -274,11 +274,6 @@ def _keep_numbers(tree: Any) -> None:
             item.text, item.tag = f"{letter or number}. {(item.text or '').lstrip()}", "p"
             number += 1
         listed.tag = "div"
-
-
-def _span(cell: Any, name: str) -> int:
-    """How many rows or columns a cell covers; 1 where its attribute is not a number."""
-    return max(1, _whole(cell, name))
 
 
 def _whole(element: Any, name: str, otherwise: int = 1) -> int:
@@ -380,8 +375,8 @@ def _with_delimiter(found: re.Match[str]) -> str:
 
 
 def _visible(tree: Any) -> str:
-    """The text of the body of a page, less scripts and styles, one line a block; empty for no page."""
-    body = tree.find("body") if tree is not None else None
+    """The text of the body of a page, less scripts and styles, one line a block; empty without a body."""
+    body = tree.find("body")
     if body is None:
         return ""
     for element in list(body.iter("script", "style", "noscript", "template")):
@@ -401,14 +396,14 @@ def extract_mail(data: bytes, name: str) -> tuple[str, str]:
     from email.message import EmailMessage
     from email.policy import default
 
-    try:
+    way_out = "Export it again, or save it as text."
+    failures = (ValueError, LookupError, TypeError, AttributeError)
+    with raised_as(FileError, f"{name} is damaged or not an e-mail", way_out, *failures):
         message = message_from_bytes(data, EmailMessage, policy=default)
         fields = {field: " ".join(str(message[field] or "").split()) for field in _MAIL_FIELDS}
         fields["Attachments"] = ", ".join(filter(None, (part.get_filename() for part in message.iter_attachments())))
         part = message.get_body(("plain", "html"))
         body = "" if part is None else str(part.get_content())
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise FileError(f"{name} is damaged or not an e-mail. Export it again, or save it as text.") from error
     if part is not None and part.get_content_subtype() == "html":
         body = extract_html(body)[0]
     head = "".join(f"{field}: {value}\n" for field, value in fields.items() if value)
@@ -503,7 +498,10 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
     from lxml.etree import LxmlError
 
     page = Page()
-    try:
+    # A part or a target that is missing is None to the library, which trips over it.
+    damaged = (OpcError, LxmlError, TypeError, AttributeError, *DAMAGED)
+    way_out = "Open it in an editor and save it again."
+    with raised_as(FileError, f"{name} is damaged, protected or not a DOCX file", way_out, *damaged):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_zip(archive, name)
             if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
@@ -512,7 +510,8 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
         notes = _notes(document)
         for block in _drawn_once(document.element.body).xpath(_BLOCKS):
             if block.tag.endswith("}tbl"):
-                page.add(_table([list(map(_cell, row.xpath(_CELLS_OF))) for row in block.xpath(_ROWS_OF)]))
+                cells = ([cell.xpath(_PARAGRAPHS_OF) for cell in row.xpath(_CELLS_OF)] for row in block.xpath(_ROWS_OF))
+                page.add(_table([list(map(_joined, row)) for row in cells]))
             else:
                 _add_paragraph(page, Paragraph(block, document))
             for box in block.xpath(_BOXES_OF):
@@ -521,13 +520,6 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
                 if note := notes.get((_tag(reference).removesuffix("Reference"), _id(reference))):
                     page.add(f"{note}\n\n")
         title = str(document.core_properties.title or "").strip()
-    except FileError:
-        raise
-    # A part or a target that is missing is None to the library, which trips over it.
-    except (OpcError, LxmlError, TypeError, AttributeError, *DAMAGED) as error:
-        raise FileError(
-            f"{name} is damaged, protected or not a DOCX file. Open it in an editor and save it again."
-        ) from error
     return "".join(page.parts), tuple(page.sections), title
 
 
@@ -559,12 +551,8 @@ def _id(element: Any) -> str:
     return str(element.get(qn("w:id")))
 
 
-def _cell(cell: Any) -> str:
-    """The text of a table's cell in one line."""
-    return _joined(cell.xpath(_PARAGRAPHS_OF))
-
-
 def _joined(paragraphs: Iterable[Any]) -> str:
+    """The text of a note or a table's cell in one line."""
     return " ".join(filter(None, map(_run_text, paragraphs))).replace("\n", " ")
 
 
@@ -610,24 +598,20 @@ def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)
     damaged = (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
-    try:
+    incomplete = f"{name} is damaged or incomplete and cannot be read as PDF"
+    with raised_as(FileError, incomplete, "Download it again.", *damaged, ImportError, OSError):
         reader = PdfReader(io.BytesIO(data))
         locked = reader.is_encrypted and not reader.decrypt("")
         if not locked:
             len(reader.pages)  # read now: the file may be cut off
-    except (*damaged, ImportError, OSError) as error:
-        raise FileError(f"{name} is damaged or incomplete and cannot be read as PDF. Download it again.") from error
     if locked:
         raise FileError(f"{name} is protected by a password. Save a copy without one and try again.")
     texts: list[str] = []
     for number, page in enumerate(reader.pages, start=1):
-        try:
+        broken = f"{name}, page {number}, is damaged and cannot be read"
+        with raised_as(FileError, broken, "Download the file again.", *damaged):
             text = well_formed(unligated(page.extract_text().translate(_CORK)))
             texts.append(text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
-        except damaged as error:
-            raise FileError(
-                f"{name}, page {number}, is damaged and cannot be read. Download the file again."
-            ) from error
     if not any(text.strip() for text in texts):
         raise FileError(f"{name} has pages but no text: it is probably a scan. Run text recognition (OCR) first.")
     texts = joined_words(without_running_lines(texts))
