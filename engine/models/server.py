@@ -189,14 +189,8 @@ def byte_tokens(text: str, tokens: Sequence[tuple[bytes, float]]) -> tuple[Token
 
 KEY = "OPENAI_API_KEY"  # the environment's variable
 PASSING = (408, 409, 425, 429)  # and every 5xx
-TOO_LONG = (
-    "context length",
-    "context_length",
-    "context size",
-    "maximum context",
-    "too many tokens",
-    "prompt is too long",
-    "input is too long",
+TOO_LONG = re.compile(
+    r"context[ _]length|context size|maximum context|too many tokens|(?:prompt|input) is too long", re.IGNORECASE
 )
 
 
@@ -224,7 +218,7 @@ def retry_after(error: Exception) -> float:
 
 def explain(error: Exception, model: Any, partial: str) -> GroundworkError:
     """The failure as an error of ours: what happened, what to do next. `model` is the `ServerModel`."""
-    if any(words in _said_by(error).lower() for words in TOO_LONG):
+    if TOO_LONG.search(_said_by(error)):
         return PromptTooLong(f"The prompt is too long for {model.name}: {_short(error)}. Leave out some passages.")
     if partial:
         return ServerError(

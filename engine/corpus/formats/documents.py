@@ -445,17 +445,8 @@ MEMBERS = 20_000  # files in one archive
 RATIO = 200  # unpacked over packed, for a member of more than `SMALL` bytes
 SMALL = 1024 * 1024
 DAMAGED = (  # raised for an archive that is damaged or of an unknown kind
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    OverflowError,
-    RuntimeError,
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, ValueError, LookupError, OverflowError, RuntimeError),
 )
 
 
