@@ -16,10 +16,8 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
-import msgspec
-
 from engine.core.errors import RecordError
-from engine.core.values import AuditRecord, Json
+from engine.core.values import AuditRecord, Json, json_or_none
 from engine.corpus.formats.records import LONGEST_CELL
 
 # The names of a field, the surest first.
@@ -167,8 +165,8 @@ def _listing(value: Any) -> list[Any]:
 
 def _spelled(text: str) -> list[Any]:
     """The list that a text spells in JSON or Python; numpy leaves out the commas, so texts are told by their quotes."""
-    with suppress(msgspec.DecodeError, RecursionError, UnicodeError):
-        return list(msgspec.json.decode(text))
+    if isinstance(found := json_or_none(text), list):
+        return found
     with suppress(ValueError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
         found = ast.literal_eval(text)
         if isinstance(found, list) and all(isinstance(item, str) for item in found):
@@ -202,10 +200,7 @@ def _unfolded(given: Json) -> Json:
 def _object(value: Any) -> Json:
     """An object, also one that a table's cell spells in JSON."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            value = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            return {}
+        value = json_or_none(value)
     return value if isinstance(value, dict) else {}
 
 

@@ -94,6 +94,14 @@ def decoded(data: bytes | str, kind: type[T]) -> T:
     return msgspec.json.decode(data, type=kind)
 
 
+def json_or_none(data: bytes | str) -> Any:
+    """The JSON value that data spell; None where they do not."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
 def sha256(text: str) -> str:
     """Hex SHA-256 of the UTF-8 bytes of `text` (lone surrogates kept)."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
