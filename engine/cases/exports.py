@@ -79,7 +79,8 @@ class Citing:
         places = [one for one in _objects(block.get("annotations")) if isinstance(one.get("index"), int)]
         for one in sorted(places, key=lambda one: int(one["index"]), reverse=True):
             place, name = max(0, one["index"]), one.get("filename")
-            numbers = [n for n, found in enumerate(self.passages, start=1) if name and _title(found) == name]
+            titles = [found.get("title") if isinstance(found, dict) else None for found in self.passages]
+            numbers = [number for number, title in enumerate(titles, start=1) if name and title == name]
             text = text[:place] + _markers(numbers) + text[place:]
         # Anthropic cites for a whole block, by the place of a document or by its words.
         return text + _markers(filter(None, map(self._number, _objects(block.get("citations")))))
@@ -98,10 +99,6 @@ class Citing:
 
 def _objects(value: Any) -> list[Json]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _title(passage: Any) -> Any:
-    return passage.get("title") if isinstance(passage, dict) else None
 
 
 def _markers(numbers: Iterable[int]) -> str:
