@@ -49,15 +49,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 class Page:
     """Text and sections of a document so far; `number` is that of the list item that a DOCX ends with (0: none)."""
 
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
+    text: io.StringIO = field(default_factory=io.StringIO)
     sections: list[DocumentSection] = field(default_factory=list)
     number: int = 0
-
-    def add(self, text: str) -> None:
-        """Put text at the end."""
-        self.parts.append(text)
-        self.length += len(text)
 
 
 def decode(data: bytes, name: str) -> str:
@@ -131,7 +125,7 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
                 markers.append(repeat("- "))
             case "ordered_list_close" | "bullet_list_close":
                 markers.pop()
-                page.add("\n" if not markers else "")
+                page.text.write("\n" if not markers else "")
             case "list_item_open":
                 lead = "  " * (len(markers) - 1) + next(markers[-1])
             case "inline" if tokens[index - 1].type in ("td_open", "th_open"):
@@ -140,22 +134,22 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
                 _line(page, tokens[index - 1], lead + _words(token), bool(markers))
                 lead = ""
             case "fence" | "code_block":
-                page.add(lead + token.content.rstrip("\n") + "\n\n")
+                page.text.write(lead + token.content.rstrip("\n") + "\n\n")
                 lead = ""
             case "tr_open":
                 rows.append([])
             case "table_close":
-                page.add(_table(rows))
+                page.text.write(_table(rows))
                 rows = []
-    return "".join(page.parts).rstrip("\n") + "\n", tuple(page.sections)
+    return page.text.getvalue().rstrip("\n") + "\n", tuple(page.sections)
 
 
 def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
     """Add one inline's text with the break that its block asks for, and its section if it is a heading."""
     if opening.type == "heading_open" and text.strip():
-        page.sections.append(DocumentSection(start=page.length, level=int(opening.tag[1:]), title=text.strip()))
+        page.sections.append(DocumentSection(start=page.text.tell(), level=int(opening.tag[1:]), title=text.strip()))
     if text:
-        page.add(text + ("\n" if in_list else "\n\n"))
+        page.text.write(text + ("\n" if in_list else "\n\n"))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
@@ -502,16 +496,16 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
         for block in _drawn_once(document.element.body).xpath(_BLOCKS):
             if block.tag.endswith("}tbl"):
                 cells = ([cell.xpath(_PARAGRAPHS_OF) for cell in row.xpath(_CELLS_OF)] for row in block.xpath(_ROWS_OF))
-                page.add(_table([list(map(_joined, row)) for row in cells]))
+                page.text.write(_table([list(map(_joined, row)) for row in cells]))
             else:
                 _add_paragraph(page, Paragraph(block, document))
             for box in block.xpath(_BOXES_OF):
                 _add_paragraph(page, Paragraph(box, document))
             for reference in block.xpath(_NOTES_OF):
                 if note := notes.get((_tag(reference).removesuffix("Reference"), _id(reference))):
-                    page.add(f"{note}\n\n")
+                    page.text.write(f"{note}\n\n")
         title = str(document.core_properties.title or "").strip()
-    return "".join(page.parts), tuple(page.sections), title
+    return page.text.getvalue(), tuple(page.sections), title
 
 
 def _notes(document: Any) -> dict[tuple[str, str], str]:
@@ -567,11 +561,11 @@ def _add_paragraph(page: Page, paragraph: Paragraph) -> None:
     heading = re.fullmatch(r"Heading ([1-9]\d*)", style)
     if heading or style == "Title":
         level = int(heading[1]) if heading else 1
-        page.sections.append(DocumentSection(start=page.length, level=level, title=text))
+        page.sections.append(DocumentSection(start=page.text.tell(), level=level, title=text))
     numbered = style.startswith("List Number")
     page.number = page.number + 1 if numbered else 0
     mark = f"{page.number}. " if numbered else "- " if style.startswith("List Bullet") else ""
-    page.add(mark + text + ("\n" if mark else "\n\n"))
+    page.text.write(mark + text + ("\n" if mark else "\n\n"))
 
 
 # PDF by pypdf: text page by page with the offset at which each page starts.
