@@ -102,12 +102,10 @@ def _found() -> Iterator[tuple[str, Manifest | CorpusError]]:
     folder = corpora_folder()
     for place in sorted(place for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else ():
         try:
-            manifest = store.read_manifest(place)
+            if (manifest := store.read_manifest(place)) is not None:
+                yield manifest.name, manifest
         except CorpusError as error:
             yield place.name, error
-        else:
-            if manifest is not None:
-                yield manifest.name, manifest
 
 
 def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | None) -> None:
