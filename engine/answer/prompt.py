@@ -31,10 +31,11 @@ class Demonstration(Value, frozen=True):
         answer = self.answer
         for number in range(1, len(self.passages) + 1):
             answer = answer.replace(f"{{{number}}}", marker.format(number))
-        return (
-            Segment(kind="demonstration", text=shown + fill("question", question=self.question)),
-            Segment(kind="demonstration", role="assistant", text=answer),
-        )
+        return _turns(shown + fill("question", question=self.question), answer)
+
+
+def _turns(asked: str, reply: str) -> tuple[Segment, Segment]:
+    return Segment(kind="demonstration", text=asked), Segment(kind="demonstration", role="assistant", text=reply)
 
 
 @cache
@@ -63,14 +64,8 @@ def remembered_examples(count: int) -> tuple[Segment, ...]:
     >>> [segment.role for segment in remembered_examples(1)]
     ['user', 'assistant']
     """
-    return tuple(
-        segment
-        for shown in examples()["answer_from_memory"][:count]
-        for segment in (
-            Segment(kind="demonstration", text=fill("question", **shown.given)),
-            Segment(kind="demonstration", role="assistant", text=shown.reply),
-        )
-    )
+    shown = examples()["answer_from_memory"][:count]
+    return tuple(segment for one in shown for segment in _turns(fill("question", **one.given), one.reply))
 
 
 MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}

@@ -150,12 +150,9 @@ def answer_cue(question: str, sentence: str) -> float:
         named = re.escape((meant["is"] or meant["means"]).removesuffix("s"))
         if re.match(_SAYS_WHAT.format(named), sentence, re.I):
             return 1.0
-    if _ASKS_DATE.search(question):
-        return float(bool(_DATE.search(sentence)))
-    if _ASKS_VERSION.search(question):
-        return float(bool(_VERSION.search(sentence)))
-    if _ASKS_NUMBER.search(question):
-        return float(bool(_NUMBER.search(sentence)))
+    for asks, has in ((_ASKS_DATE, _DATE), (_ASKS_VERSION, _VERSION), (_ASKS_NUMBER, _NUMBER)):
+        if asks.search(question):
+            return float(bool(has.search(sentence)))
     if _ASKS_NAME.search(question):
         asked = {word.lower() for word in re.findall(r"[\w'’-]+", question)}
         return float(any(name.lower() not in asked for name in _NAME.findall(sentence)))

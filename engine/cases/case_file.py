@@ -122,20 +122,14 @@ def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:
 def _hash_problems(file: CaseFile) -> Iterator[tuple[str, str]]:
     expected, given = _hashes(file.case, file.history), file.hashes
     pairs: list[tuple[str, str, str, str]] = []
-    for name, path, values, stored in (
-        ("passages", "$.case.passages[{}].text", expected.passages, given.passages),
-        ("analyses", "$.case.analyses[{}]", expected.analyses, given.analyses),
-    ):
+    for name, path in (("passages", "$.case.passages[{}].text"), ("analyses", "$.case.analyses[{}]")):
+        values, stored = getattr(expected, name), getattr(given, name)
         if len(values) != len(stored):
             yield f"$.hashes.{name}", f"it has {len(stored)} hashes for {len(values)} {name}"
         both = enumerate(zip(values, stored, strict=False))
         pairs += [(path.format(index), f"{name}[{index}]", *pair) for index, pair in both]
-    pairs += [
-        ("$.case.question", "question", expected.question, given.question),
-        ("$.case.answer.text", "answer", expected.answer, given.answer),
-        ("$.history", "history", expected.history, given.history),
-        ("$.case", "content", expected.content, given.content),
-    ]
+    parts = {"question": "case.question", "answer": "case.answer.text", "history": "history", "content": "case"}
+    pairs += [(f"$.{path}", name, getattr(expected, name), getattr(given, name)) for name, path in parts.items()]
     for path, name, value, hashed in pairs:
         if value != hashed:
             yield path, f"its hash is {value[:16]}..., $.hashes.{name} says {hashed[:16]}..."

@@ -16,10 +16,8 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
-import msgspec
-
 from engine.core.errors import RecordError
-from engine.core.values import AuditRecord, Json
+from engine.core.values import AuditRecord, Json, json_or_none
 from engine.corpus.formats.records import LONGEST_CELL
 
 # The names of a field, the surest first.
@@ -81,7 +79,8 @@ class Citing:
         places = [one for one in _objects(block.get("annotations")) if isinstance(one.get("index"), int)]
         for one in sorted(places, key=lambda one: int(one["index"]), reverse=True):
             place, name = max(0, one["index"]), one.get("filename")
-            numbers = [n for n, found in enumerate(self.passages, start=1) if name and _title(found) == name]
+            titles = [found.get("title") if isinstance(found, dict) else None for found in self.passages]
+            numbers = [number for number, title in enumerate(titles, start=1) if name and title == name]
             text = text[:place] + _markers(numbers) + text[place:]
         # Anthropic cites for a whole block, by the place of a document or by its words.
         return text + _markers(filter(None, map(self._number, _objects(block.get("citations")))))
@@ -100,10 +99,6 @@ class Citing:
 
 def _objects(value: Any) -> list[Json]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _title(passage: Any) -> Any:
-    return passage.get("title") if isinstance(passage, dict) else None
 
 
 def _markers(numbers: Iterable[int]) -> str:
@@ -167,8 +162,8 @@ def _listing(value: Any) -> list[Any]:
 
 def _spelled(text: str) -> list[Any]:
     """The list that a text spells in JSON or Python; numpy leaves out the commas, so texts are told by their quotes."""
-    with suppress(msgspec.DecodeError, RecursionError, UnicodeError):
-        return list(msgspec.json.decode(text))
+    if isinstance(found := json_or_none(text), list):
+        return found
     with suppress(ValueError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError):
         found = ast.literal_eval(text)
         if isinstance(found, list) and all(isinstance(item, str) for item in found):
@@ -202,10 +197,7 @@ def _unfolded(given: Json) -> Json:
 def _object(value: Any) -> Json:
     """An object, also one that a table's cell spells in JSON."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            value = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            return {}
+        value = json_or_none(value)
     return value if isinstance(value, dict) else {}
 
 

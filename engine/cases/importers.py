@@ -34,6 +34,7 @@ from engine.core.values import (
     identified,
     identity,
     inputs_hash,
+    json_or_none,
     read_jsonl,
 )
 
@@ -122,15 +123,8 @@ def _labelled(labels: Labels, **record: Any) -> Case:
 # in `evidence_relevant`, `evidence_correct` and `evidence_cited`, the human answer in `answer_generate`.
 
 GARAGE_FACTS = (
-    "question_date",
-    "question_type",
-    "question_complexity",
-    "question_category",
-    "question_popularity",
-    "question_false_premise",
-    "answer_related_info",
-    "answer_validate",
-    "comments",
+    *(f"question_{of}" for of in ("date", "type", "complexity", "category", "popularity", "false_premise")),
+    *("answer_related_info", "answer_validate", "comments"),
 )
 GARAGE_TAGS = {"relevant": "evidence_relevant", "content": "evidence_correct", "cited": "evidence_cited"}
 _MARKER = re.compile(r"^\s*\[?\s*cite_\d+\s*\]?\s*:?\s*", re.IGNORECASE)
@@ -255,7 +249,7 @@ Row = tuple[str, T | GroundworkError]
 
 def detect(record: Json) -> Layout:
     """The layout of a record, by its field names; raise `RecordError` for one that has none of them."""
-    for layout, (fits, _) in _READ.items():
+    for layout, fits in _FITS.items():
         if fits(record):
             return layout
     names = ", ".join(name for name in record if name != "id")[:200]
@@ -269,22 +263,31 @@ def read_cases(
 
     `sources` is RAGTruth's source_info.jsonl. Without `layout` each record is looked at.
     """
-    whole = _whole(data.removeprefix(BOM_UTF8))
+    whole = json_or_none(data.removeprefix(BOM_UTF8))
     args = whole.get("args") if isinstance(whole, dict) else None  # of an ALCE result file
     model = str(args.get("model", "")) if isinstance(args, dict) else ""
     known = _sources(sources)
 
     def imported(record: Json) -> Imported:
-        found = layout or detect(record)
-        case, history = _READ[found][1](record, known, model)
-        return from_file(case, file) if file and found != "case" else case, history
+        match layout or detect(record):
+            case "case":
+                return _read_case(record)
+            case "alce":
+                case = alce_case(record, model)
+            case "garage":
+                case = garage_case(record)
+            case "ragtruth":
+                case = ragtruth_case(record, known)
+            case "records":
+                case = imported_case(audit_record(record))
+        return from_file(case, file) if file else case, ()
 
     return _each(_records(data, whole), imported)
 
 
 def read_records(data: bytes) -> Iterator[Row[AuditRecord]]:
     """(id, record or error) of every object of a file that holds answers of any system."""
-    return _each(_records(data, _whole(data.removeprefix(BOM_UTF8))), audit_record)
+    return _each(_records(data, json_or_none(data.removeprefix(BOM_UTF8))), audit_record)
 
 
 def _each(records: Iterable[Row[Json]], read: Callable[[Json], T]) -> Iterator[Row[T]]:
@@ -301,14 +304,6 @@ def from_file(case: Case, name: str) -> Case:
     """The case with the name of the file that its answer was imported from; without folders."""
     settings = {**case.stamp.settings, "file": PurePath(name).name}
     return msgspec.structs.replace(case, stamp=msgspec.structs.replace(case.stamp, settings=settings))
-
-
-def _whole(data: bytes) -> Any:
-    """The file as one JSON value; None for JSONL and for anything that is not JSON."""
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
 
 
 _START = 1024  # bytes of a file that show whether it is text
@@ -352,10 +347,7 @@ def _sources(data: bytes | None) -> dict[str, Json]:
     return {str(row["source_id"]): row for _, row in rows if isinstance(row, dict) and "source_id" in row}
 
 
-Read = Callable[[Json, dict[str, Json], str], Imported]
-
-
-def _read_case(record: Json, sources: dict[str, Json], model: str) -> Imported:
+def _read_case(record: Json) -> Imported:
     # Reading gives every record an id; the envelope of a case file has none.
     envelope = {name: value for name, value in record.items() if name != "id"}
     file = read_case_file(msgspec.json.encode(envelope if "format" in record else record))
@@ -368,20 +360,11 @@ def _of_alce(record: Json) -> bool:
     return "output" in record or any(isinstance(doc, dict) and "answers_found" in doc for doc in docs)
 
 
-# How a layout is told and read, in the order in which a record is tried.
-_READ: dict[Layout, tuple[Callable[[Json], bool], Read]] = {
-    "case": (lambda record: "format" in record or {"question", "stamp", "answer"} <= record.keys(), _read_case),
-    "alce": (
-        lambda record: {"question", "docs"} <= record.keys() and _of_alce(record),
-        lambda record, sources, model: (alce_case(record, model), ()),
-    ),
-    "garage": (
-        lambda record: {"question", "grounding"} <= record.keys(),
-        lambda record, sources, model: (garage_case(record), ()),
-    ),
-    "ragtruth": (
-        lambda record: {"response", "source_id"} <= record.keys(),
-        lambda record, sources, model: (ragtruth_case(record, sources), ()),
-    ),
-    "records": (holds_record, lambda record, sources, model: (imported_case(audit_record(record)), ())),
+# How a layout is told, in the order in which a record is tried.
+_FITS: dict[Layout, Callable[[Json], bool]] = {
+    "case": lambda record: "format" in record or {"question", "stamp", "answer"} <= record.keys(),
+    "alce": lambda record: {"question", "docs"} <= record.keys() and _of_alce(record),
+    "garage": lambda record: {"question", "grounding"} <= record.keys(),
+    "ragtruth": lambda record: {"response", "source_id"} <= record.keys(),
+    "records": holds_record,
 }

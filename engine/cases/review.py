@@ -227,19 +227,14 @@ def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> Non
         raise InputError("Enter your verdict. The machine's verdict stays visible next to it.")
     if draft.kind == "override" and not given:
         raise InputError("Give a reason. The history keeps it with the verdict.")
-    if draft.kind == "relevance":
-        _check_label(draft, passages)
-    if draft.kind == "withdrawal" and draft.target not in {f"entry:{mark.number}" for mark in history}:
-        raise InputError(f"There is no {draft.target!r} to withdraw. Write entry: and its number.")
-
-
-def _check_label(draft: MarkDraft, passages: int) -> None:
-    if draft.value not in RELEVANCE:
+    if draft.kind == "relevance" and draft.value not in RELEVANCE:
         raise InputError(f"{draft.value!r} is not a label. Choose one of: {', '.join(RELEVANCE)}.")
-    if draft.target not in {f"passage:{number}" for number in range(1, passages + 1)}:
+    if draft.kind == "relevance" and draft.target not in {f"passage:{number}" for number in range(1, passages + 1)}:
         raise InputError(
             f"{draft.target!r} is not a passage of this case. Write passage: and a number from 1 to {passages}."
         )
+    if draft.kind == "withdrawal" and draft.target not in {f"entry:{mark.number}" for mark in history}:
+        raise InputError(f"There is no {draft.target!r} to withdraw. Write entry: and its number.")
 
 
 def check_chain(history: Sequence[Mark], case_id: str, key: bytes | None = None) -> Chain:

@@ -22,9 +22,7 @@ from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, StorageError
 from engine.core.files import now
 from engine.core.values import Analysis, Case
 
-# The library's SQLite schema and how a file of any age is brought up to it.
-
-# Migration i brings a file from schema version i to i + 1; a file of any age is brought up on opening.
+# Migration i brings the library's file from schema version i to i + 1; one of any age is brought up on opening.
 MIGRATIONS = (
     """
     CREATE TABLE cases (

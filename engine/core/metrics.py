@@ -150,6 +150,10 @@ class CitedSentence:
     end: int = field(default=0, compare=False)
 
 
+Cited = Sequence[CitedSentence]
+Texts = Mapping[int, str]  # of passages, by their numbers
+
+
 def statements(answer: Answer) -> list[CitedSentence]:
     """The answer's sentences that say something; a citation belongs to the sentence in which it starts."""
     found: list[CitedSentence] = []
@@ -172,47 +176,39 @@ def _entailed(pairs: Sequence[tuple[str, str]], entails: Entails) -> list[bool]:
     return [bool(evidence) and next(answers) > ENTAILED for _, evidence in pairs]
 
 
-def _join(numbers: Sequence[int | None], passages: Mapping[int, str]) -> str:
+def _join(numbers: Sequence[int | None], passages: Texts) -> str:
     return "\n".join(passages[number] for number in numbers if number is not None and number in passages)
 
 
-def _citations(
-    cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
-) -> list[tuple[int | None, bool]]:
+def _citations(cited: Cited, passages: Texts, entails: Entails) -> list[tuple[int | None, bool]]:
     """The number of each citation, and whether that passage entails the sentence."""
     pairs = [(sentence.text, number) for sentence in cited for number in sentence.numbers]
     marks = _entailed([(text, _join([number], passages)) for text, number in pairs], entails)
     return [(number, mark) for (_, number), mark in zip(pairs, marks, strict=True)]
 
 
-def nli_citation_precision(
-    cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
-) -> float | None:
+def nli_citation_precision(cited: Cited, passages: Texts, entails: Entails) -> float | None:
     """Share of (sentence, cited passage) pairs that are entailed; an invalid citation is not. None without pairs."""
     return mean_or_none([mark for _, mark in _citations(cited, passages, entails)])
 
 
-def rfcp(
-    cited: Sequence[CitedSentence], passages: Mapping[int, str], relevant: Mapping[int, bool | None], entails: Entails
-) -> float | None:
+def rfcp(cited: Cited, passages: Texts, relevant: Mapping[int, bool | None], entails: Entails) -> float | None:
     """RFCP as we read it: pairs entailed and labelled relevant, over all pairs; the paper gives no formula."""
     good = [mark and relevant.get(number or 0) is True for number, mark in _citations(cited, passages, entails)]
     return mean_or_none(good)
 
 
-def alce_citation_recall(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> float | None:
+def alce_citation_recall(cited: Cited, passages: Texts, entails: Entails) -> float | None:
     """ALCE: share of sentences entailed by the passages they cite, joined; a sentence without citations is not."""
     return mean_or_none(supported(cited, passages, entails))
 
 
-def supported(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> list[bool]:
+def supported(cited: Cited, passages: Texts, entails: Entails) -> list[bool]:
     """Which sentences the passages they cite, joined, entail; one without a citation of a passage is not."""
     return _entailed([(sentence.text, _join(sentence.numbers, passages)) for sentence in cited], entails)
 
 
-def alce_citation_precision(
-    cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
-) -> float | None:
+def alce_citation_precision(cited: Cited, passages: Texts, entails: Entails) -> float | None:
     """ALCE: share of citations that are precise, which means that the sentence is supported and needs the citation.
 
     It needs it where the cited passage entails the sentence alone, or the others that it cites do not entail it.
@@ -225,7 +221,7 @@ def alce_citation_precision(
     return mean_or_none(list(marks))
 
 
-def _needed(sentence: CitedSentence, number: int | None, passages: Mapping[int, str], entails: Entails) -> bool:
+def _needed(sentence: CitedSentence, number: int | None, passages: Texts, entails: Entails) -> bool:
     others = [other for other in sentence.numbers if other != number]
     alone, rest = _entailed([(sentence.text, _join(them, passages)) for them in ([number], others)], entails)
     return alone or not rest

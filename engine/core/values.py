@@ -20,7 +20,7 @@ import msgspec
 from engine.core.errors import RecordError
 
 # msgspec looks at a type when it first meets it, and two threads that do so at once crash the process. So typed data
-# comes in through `converted` and `decoded`, and a decoder of one's own is made after `ready`.
+# comes in through `converted` and `decoded`.
 
 T = TypeVar("T")
 Json = dict[str, Any]  # an object of plain JSON, where it enters or leaves
@@ -68,30 +68,36 @@ def _misfit(error: msgspec.ValidationError, kind: type[Value]) -> str:
     return f"{given} is not a {field}. Write one of: {', '.join(get_args(get_type_hints(kind)[field]))}."
 
 
-_ready: set[Any] = set()
-_getting_ready = threading.Lock()
+_seen: set[Any] = set()
+_looking = threading.Lock()
 
 
-def ready(kind: Any) -> None:
-    """Let msgspec look at a type (a class, a union, a tuple of them) once, alone."""
-    if kind in _ready:
-        return
-    with _getting_ready:
-        with contextlib.suppress(msgspec.ValidationError):
+def _look_at(kind: Any) -> None:
+    """Let msgspec look at a type (a class, a union, a tuple of them), alone; once is enough."""
+    if kind not in _seen:
+        with _looking, contextlib.suppress(msgspec.ValidationError):
             msgspec.convert(None, kind)
-        _ready.add(kind)
+        _seen.add(kind)
 
 
 def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
     """`data` as a `kind`; raise `msgspec.ValidationError`. Not `strict`: "7" passes for 7."""
-    ready(kind)
+    _look_at(kind)
     return msgspec.convert(data, kind, strict=strict)
 
 
 def decoded(data: bytes | str, kind: type[T]) -> T:
     """JSON as a `kind`; raise `msgspec.DecodeError`, `msgspec.ValidationError` among them."""
-    ready(kind)
+    _look_at(kind)
     return msgspec.json.decode(data, type=kind)
+
+
+def json_or_none(data: bytes | str) -> Any:
+    """The JSON value that data spell; None where they do not."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
 
 
 def sha256(text: str) -> str:

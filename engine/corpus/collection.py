@@ -102,12 +102,10 @@ def _found() -> Iterator[tuple[str, Manifest | CorpusError]]:
     folder = corpora_folder()
     for place in sorted(place for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else ():
         try:
-            manifest = store.read_manifest(place)
+            if (manifest := store.read_manifest(place)) is not None:
+                yield manifest.name, manifest
         except CorpusError as error:
             yield place.name, error
-        else:
-            if manifest is not None:
-                yield manifest.name, manifest
 
 
 def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | None) -> None:
@@ -184,13 +182,10 @@ def remove(name: str) -> None:
     folder = corpora_folder() / check_name(name)
     if not (folder / store.MANIFEST).exists():
         raise _not_found(name)
-    collection = Collection(name, folder, None)
-    with collection.writing():
-        index.forget(collection.folder)
-        (collection.folder / store.MANIFEST).unlink(
-            missing_ok=True
-        )  # first, so that the rest is not taken for a corpus
-        shutil.rmtree(collection.folder, ignore_errors=True)
+    with Collection(name, folder, None).writing():
+        index.forget(folder)
+        (folder / store.MANIFEST).unlink(missing_ok=True)  # first, so that the rest is not taken for a corpus
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _not_found(name: str) -> CorpusNotFound:
@@ -494,23 +489,33 @@ def health(name: str, watch: Watch = Watch()) -> Health:
     manifest = collection.manifest
     wrong = store.verify_hashes(collection.folder, manifest) if manifest.generation else []
     if {"documents.jsonl", large.TEXT} & set(wrong):
-        return Health(
-            state="damaged", notes=("The stored documents are damaged. Remove the corpus and ingest its files again.",)
-        )
-    mended: list[str] = []
+        lost = "The stored documents are damaged. Remove the corpus and ingest its files again."
+        return Health(state="damaged", notes=(lost,))
+    notes: list[str] = []
     try:
         if wrong:
             collection.rebuild(watch=watch)
-            mended.append(f"{' and '.join(wrong)} did not match the stored documents and were rebuilt from them.")
+            notes.append(f"{' and '.join(wrong)} did not match the stored documents and were rebuilt from them.")
         snapshot = collection.snapshot()
     except (CorpusError, ModelError, StorageError) as error:
-        return Health(state="damaged", notes=(*mended, str(error)))
+        return Health(state="damaged", notes=(*notes, str(error)))
     found = _inconsistencies(snapshot)
-    return _with_index(collection, snapshot, [*mended, *found], bool(found), watch)
+    notes += found
+    was_open = index.is_open(collection.folder)
+    try:
+        if snapshot.passages and index.exists(collection.folder):
+            notes += filter(None, [index.open_index(collection.folder, snapshot, watch).repaired])
+    except GroundworkError as error:  # not damage where another process builds the index or the server is away
+        away = isinstance(error, CorpusLocked | ServerError) and not found
+        return Health(state="good" if away else "damaged", notes=(*notes, str(error)))
+    finally:
+        if not was_open:  # a check must not keep other processes from the index
+            index.close_index(collection.folder)
+    return Health(state="damaged" if found else "mended" if notes else "good", notes=tuple(notes))
 
 
 def _inconsistencies(snapshot: Snapshot) -> list[str]:
-    """Sentences about what does not fit; nothing where all is well."""
+    """Sentences about what does not fit, and cannot be mended; nothing where all is well."""
     notes = []
     for passage in snapshot.passages:
         document = snapshot.documents.get(passage.document)
@@ -519,19 +524,3 @@ def _inconsistencies(snapshot: Snapshot) -> list[str]:
     if not np.isfinite(snapshot.vectors).all():
         notes.append("Some vectors contain values that are not numbers.")
     return notes
-
-
-def _with_index(collection: Collection, snapshot: Snapshot, notes: list[str], damaged: bool, watch: Watch) -> Health:
-    """The verdict on what was noted, with what the index check says; `damaged`: some of it could not be mended."""
-    if snapshot.passages and index.exists(collection.folder):
-        was_open = index.is_open(collection.folder)
-        try:
-            notes.extend(filter(None, [index.open_index(collection.folder, snapshot, watch).repaired]))
-        except (CorpusLocked, ServerError) as error:
-            return Health(state="damaged" if damaged else "good", notes=(*notes, str(error)))
-        except GroundworkError as error:
-            return Health(state="damaged", notes=(*notes, str(error)))
-        finally:
-            if not was_open:  # a check must not keep other processes from the index
-                index.close_index(collection.folder)
-    return Health(state="damaged" if damaged else "mended" if notes else "good", notes=tuple(notes))

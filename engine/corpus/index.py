@@ -198,11 +198,10 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
                 raise ValueError(f"{changed[0]} was changed after it was written")
             own = cells.Cells(place)
             check(found := Index(held, own.size, own.nearest), snapshot)
+            return found
         except (OSError, ValueError, EOFError) as error:
             trouble = f"The search index did not match its corpus ({error}). It was rebuilt from the vectors."
             log.warning("The search index of %s did not match its corpus (%s).", folder.name, error)
-        else:
-            return found
     if not build:
         raise NotReady(trouble or f"The search index of {folder.name!r} has not been built.")
     refusal = f"Another process is building the search index of {folder.name!r}. Search works without it and is exact."

@@ -15,12 +15,13 @@ import os
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.core.errors import FileError, InputError
+from engine.core.errors import FileError, InputError, raised_as
 from engine.core.progress import Watch
 from engine.core.text import well_formed
 from engine.core.values import Document, DocumentSection
@@ -251,7 +252,8 @@ def _folder(folder: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
 def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
     """The members of an archive, each read within the limits."""
     data = read_bytes(path, path.name)
-    try:
+    damaged = f"{path.name} is damaged or not an archive of its type"
+    with raised_as(FileError, damaged, "Create it again.", *DAMAGED):
         members = _zip_members(data, path.name) if path.name.lower().endswith(".zip") else _tar_members(data, path.name)
         for name, read in members:
             reason = _refused(name)
@@ -259,8 +261,6 @@ def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
                 skipped.append((f"{path.name}/{name}", reason))
             elif not any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts):
                 yield Source(name, read)
-    except DAMAGED as error:
-        raise FileError(f"{path.name} is damaged or not an archive of its type. Create it again.") from error
 
 
 def _zip_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -275,11 +275,8 @@ def _zip_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], by
 def _read_zip(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     if member.flag_bits & 1:
         raise FileError(f"{member.filename} is protected by a password. Create it without one.")
-    try:
-        with archive.open(member) as file:
-            data = file.read(member.file_size + 1)
-    except DAMAGED as error:
-        raise FileError(f"{member.filename} is damaged inside its archive. Create the archive again.") from error
+    with _inside_archive(member.filename), archive.open(member) as file:
+        data = file.read(member.file_size + 1)
     if len(data) > min(member.file_size, LARGEST):
         raise too_large(member.filename)
     return data
@@ -298,11 +295,13 @@ def _tar_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], by
 
 
 def _read_tar(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    try:
+    with _inside_archive(member.name):
         file = archive.extractfile(member)
         return file.read() if file is not None else b""
-    except DAMAGED as error:
-        raise FileError(f"{member.name} is damaged inside its archive. Create the archive again.") from error
+
+
+def _inside_archive(name: str) -> AbstractContextManager[None]:
+    return raised_as(FileError, f"{name} is damaged inside its archive", "Create the archive again.", *DAMAGED)
 
 
 def _unpacked_size(data: bytes) -> int:

@@ -29,7 +29,7 @@ from engine.core.errors import CorpusError, StorageError, raised_as
 from engine.core.files import place_folder, replace_file, sha256_of
 from engine.core.settings import Chunking
 from engine.core.text import Span
-from engine.core.values import Document, Passage, Value, decoded, ready, sha256
+from engine.core.values import Document, Passage, Value, decoded, sha256
 from engine.corpus import large
 from engine.models.protocols import Floats
 
@@ -236,10 +236,8 @@ def _original(folder: Path, document: Document) -> Path:
 
 
 def _read_lines(path: Path, kind: type[T]) -> list[T]:
-    ready(kind)
-    decoder = msgspec.json.Decoder(kind)
     with path.open("rb") as file:
-        return [decoder.decode(line) for line in file]
+        return [decoded(line, kind) for line in file]
 
 
 def _digest(path: Path) -> str:

@@ -183,11 +183,6 @@ def _stays_inside(path: str) -> bool:
     return bool(parts) and ".." not in parts and not path.startswith("/") and not set(path) & set("\\:")
 
 
-def names_of_folders() -> dict[Path, str]:
-    """The name of each model by its folder."""
-    return {entry.folder: entry.name for entry in offered()}
-
-
 def entry_of(name: str) -> Entry:
     """The entry of that name; `ModelNotFound` with the names that there are."""
     entries = {entry.name: entry for entry in catalogue()}

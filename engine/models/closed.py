@@ -10,7 +10,6 @@ counted, so no option may be the beginning of another. Of options with equal sha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Literal, TypeGuard
 
 import numpy as np
@@ -67,29 +66,23 @@ def choose(
     One that cannot score writes its reason first; `parse` reads its reply instead of `parse_option`. Raises what the
     model raises (`CannotDo`, `PromptTooLong`).
     """
-    return choose_each(model, [prompt], options, parse, decoding=decoding, watch=watch)[0]
+    if can_score(model):
+        return by_likelihood(model, closed(prompt, options), options, watch)
+    require(model, "generate")
+    question = closed(prompt, options, "reason_first")
+    reply = model.generate(question, decoding, None, watch).text
+    option = parse(reply) if parse else parse_option(reply, options)
+    return Choice(option=option, by="reply", prompt=question, reply=reply)
 
 
 def choose_each(
-    model: Writer,
-    prompts: Sequence[Prompt],
-    options: Sequence[str],
-    parse: Parse | None = None,
-    *,
-    decoding: Decoding = GREEDY,
-    watch: Watch = Watch(),
+    model: Writer, prompts: Sequence[Prompt], options: Sequence[str], parse: Parse | None = None, watch: Watch = Watch()
 ) -> list[Choice]:
     """`choose` for several prompts with the same options; what the prompts begin with is read once."""
-    if can_score(model):
-        asked = [closed(prompt, options) for prompt in prompts]
-        return list(map(_likeliest, asked, probabilities(model, asked, options, watch)))
-    require(model, "generate")
-    read, found = parse or partial(parse_option, options=options), []
-    for prompt in prompts:
-        question = closed(prompt, options, "reason_first")
-        reply = model.generate(question, decoding, None, watch).text
-        found.append(Choice(option=read(reply), by="reply", prompt=question, reply=reply))
-    return found
+    if not can_score(model):
+        return [choose(model, prompt, options, parse, watch=watch) for prompt in prompts]
+    asked = [closed(prompt, options) for prompt in prompts]
+    return list(map(_likeliest, asked, probabilities(model, asked, options, watch)))
 
 
 def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ModelError, ModelNotFound, StorageError, first_line, raised_as
+from engine.core.errors import ModelError, ModelNotFound, StorageError, raised_as
 from engine.core.files import models_folder, place_folder, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import Value
@@ -241,22 +241,26 @@ def needed_room(header: Header) -> tuple[int, int]:
 def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
     """(tokenizer, module) of a GGUF file; `ModelError` where transformers cannot make them."""
     watch.step("reading the tokenizer", 0, 3)
-    try:
-        with reading_a_model():
-            from tqdm import tqdm
-            from transformers import AutoTokenizer, modeling_gguf_pytorch_utils
+    failures = (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RuntimeError,
+        struct.error,
+    )
+    way_out = "Choose another file of this model."
+    with raised_as(ModelError, f"{path} cannot be converted", way_out, *failures, struct.error), reading_a_model():
+        from tqdm import tqdm
+        from transformers import AutoTokenizer, modeling_gguf_pytorch_utils
 
-            # Its bar is one of its own, which transformers' switch does not reach.
-            modeling_gguf_pytorch_utils.tqdm = partial(tqdm, disable=True)  # type: ignore[attr-defined]
-            tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name, local_files_only=True)
-            watch.step("dequantizing the weights", 1, 3)
-            return tokenizer, _module(path)
-    except (
-        *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, struct.error),
-    ) as error:
-        raise ModelError(
-            f"{path} cannot be converted ({first_line(error)[:200]}). Choose another file of this model."
-        ) from error
+        # Its bar is one of its own, which transformers' switch does not reach.
+        modeling_gguf_pytorch_utils.tqdm = partial(tqdm, disable=True)  # type: ignore[attr-defined]
+        tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name, local_files_only=True)
+        watch.step("dequantizing the weights", 1, 3)
+        return tokenizer, _module(path)
 
 
 def _write(module: Any, tokenizer: Any, draft: Path) -> None:

@@ -41,7 +41,8 @@ def count_forwards(model: Any) -> Iterator[ForwardCount]:
 
     def hook(_: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         if threading.get_ident() == thread:
-            rows, tokens = input_shape(arguments, named)
+            given = (named.get("input_ids"), named.get("inputs_embeds"), *arguments[:1])
+            rows, tokens = next((value.shape[:2] for value in given if value is not None), (0, 0))
             count.forwards += 1
             count.rows += rows
             count.tokens += rows * tokens
@@ -60,14 +61,6 @@ def _counted(model: Any, hooked: bool) -> ForwardCount:
     """A model's own running count: what it hands out written before, and a script's forwards."""
     own = ForwardCount() if hooked else ForwardCount(model.forwards, model.forwards, model.tokens)
     return own + (getattr(model, "spared", None) or ForwardCount())
-
-
-def input_shape(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, int]:
-    """(rows, tokens) of a forward call given ids or embeddings."""
-    value = next(
-        (v for v in (named.get("input_ids"), named.get("inputs_embeds"), *arguments[:1]) if v is not None), None
-    )
-    return (0, 0) if value is None else (int(value.shape[0]), int(value.shape[1]))
 
 
 @contextmanager

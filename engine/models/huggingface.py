@@ -15,10 +15,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
 from engine.core.progress import OnText, Watch, last
@@ -31,7 +29,7 @@ from engine.models.llama_cpp import LlamaCpp, writes_faster
 from engine.models.loading import gguf_file, load_parts, revision_of
 from engine.models.memory import check_each_fits, check_fits
 from engine.models.offsets import close_gaps, spans_of_ids, stable_text
-from engine.models.protocols import Can, TokenPrompt
+from engine.models.protocols import Can, Ids, LogProbs, TokenPrompt
 from engine.models.scoring import continuation_scores, scores_by_batch, scores_from_prefix, worth_reusing
 from engine.models.writing import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_alone, write_rows
 
@@ -207,20 +205,16 @@ class HuggingFaceModel:
             spans = spans_of_ids(ids, text, self.decode)
         return Answer(text=text, tokens=_tokens(ids, spans, [None] * len(ids)))
 
-    def decode(self, ids: Sequence[int]) -> str:
+    def decode(self, ids: Ids) -> str:
         """The text of token ids, special tokens left out."""
         text: str = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
-    def score(
-        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
-    ) -> NDArray[np.float64]:
+    def score(self, prompts: Sequence[TokenPrompt], answer_ids: Ids, watch: Watch = Watch()) -> LogProbs:
         """Exact teacher-forced log-probabilities (nats), shape (len(prompts), len(answer_ids)); see scoring.py."""
         return last(self.scores(prompts, answer_ids, watch))
 
-    def scores(
-        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
-    ) -> Iterator[NDArray[np.float64]]:
+    def scores(self, prompts: Sequence[TokenPrompt], answer_ids: Ids, watch: Watch = Watch()) -> Iterator[LogProbs]:
         """The same as it grows, nan where a row is not reached yet."""
         for prompt in prompts:
             check_fits(prompt, self.window, len(answer_ids), self.name)
@@ -232,9 +226,7 @@ class HuggingFaceModel:
                 return
             yield found
 
-    def _scoring(
-        self, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch
-    ) -> Iterator[NDArray[np.float64]]:
+    def _scoring(self, rows: Sequence[Ids], answer: Ids, watch: Watch) -> Iterator[LogProbs]:
         reused = False
         if answer and worth_reusing(self.module, rows):
             reused = yield from scores_from_prefix(self.module, rows, answer, watch)
@@ -242,16 +234,16 @@ class HuggingFaceModel:
             yield from scores_by_batch(self.module, rows, answer, watch)
 
     def score_knocked_out(
-        self, prompt: TokenPrompt, removed: Removed, answer_ids: Sequence[int], watch: Watch = Watch()
-    ) -> NDArray[np.float64] | None:
+        self, prompt: TokenPrompt, removed: Removed, answer_ids: Ids, watch: Watch = Watch()
+    ) -> LogProbs | None:
         """Log-probabilities with each source's keys masked, see knockout.py; None where the model cannot."""
         check_fits(prompt, self.window, len(answer_ids), self.name)
         with self.hold(watch) as module:
             return knockout_scores(module, prompt.ids, removed, answer_ids, watch)
 
     def score_continuations(
-        self, prompts: Sequence[TokenPrompt], continuations: Sequence[Sequence[int]], watch: Watch = Watch()
-    ) -> NDArray[np.float64]:
+        self, prompts: Sequence[TokenPrompt], continuations: Sequence[Ids], watch: Watch = Watch()
+    ) -> LogProbs:
         """log p(continuation | prompt) in nats, shape (len(prompts), len(continuations)); shared text is read once."""
         for prompt in prompts:
             check_fits(prompt, self.window, max(map(len, continuations)), self.name)
@@ -334,8 +326,6 @@ class HuggingFaceModel:
         return ids
 
 
-def _tokens(
-    ids: Sequence[int], spans: Sequence[tuple[int, int]], logprobs: Sequence[float | None]
-) -> tuple[Token, ...]:
+def _tokens(ids: Ids, spans: Sequence[tuple[int, int]], logprobs: Sequence[float | None]) -> tuple[Token, ...]:
     joined = zip(ids, spans, logprobs, strict=True)
     return tuple(Token(id=i, start=start, end=end, logprob=p) for i, (start, end), p in joined)

@@ -45,7 +45,13 @@ def install(entry: Entry, watch: Watch = Watch()) -> Path:
             needed = needed_disk(entry, downloads)
             check_room(f"Installing {entry.name}", models_folder(), needed, entry.memory)
             fetch(entry, downloads, watch)
-            _place(entry, join(entry, downloads, watch), watch)
+            joined = join(entry, downloads, watch)
+            if entry.form == "gguf":
+                convert(joined, entry.folder, watch, move=True)  # llama.cpp writes from the file
+            else:
+                with draft_of(entry.folder, watch) as draft:
+                    unpack(entry, joined, draft, watch)
+                    place_folder(draft, entry.folder)
         shutil.rmtree(downloads, ignore_errors=True)
     return entry.folder
 
@@ -189,15 +195,6 @@ def copy_member(
                 watch.step("joining the parts")
     if left:
         raise zipfile.BadZipFile(f"{member} ends {left:,} bytes early")
-
-
-def _place(entry: Entry, joined: Path, watch: Watch) -> None:
-    if entry.form == "gguf":
-        convert(joined, entry.folder, watch, move=True)  # llama.cpp writes from the file
-        return
-    with draft_of(entry.folder, watch) as draft:
-        unpack(entry, joined, draft, watch)
-        place_folder(draft, entry.folder)
 
 
 def unpack(entry: Entry, joined: Path, draft: Path, watch: Watch) -> None:

@@ -19,13 +19,12 @@ import torch
 from engine.core.progress import Watch
 from engine.models import scoring
 from engine.models.hooks import cancellable
+from engine.models.protocols import Ids, LogProbs
 
 Removed = Sequence[frozenset[int]]
 
 
-def knockout_scores(
-    module: Any, ids: Sequence[int], removed: Removed, answer: Sequence[int], watch: Watch = Watch()
-) -> scoring.Floats | None:
+def knockout_scores(module: Any, ids: Ids, removed: Removed, answer: Ids, watch: Watch = Watch()) -> LogProbs | None:
     """log p(answer) in nats: nothing masked, then the prompt positions `removed[j]`; shape (1 + len(removed), tokens).
 
     None where the model's attention takes no such mask, keeps no keys, or memory for it ran out, and where the prompt
@@ -38,16 +37,14 @@ def knockout_scores(
         return scoring.if_it_fits(partial(_scores, module, ids, first, removed, answer, watch))
 
 
-def _scores(
-    module: Any, ids: Sequence[int], first: int, removed: Removed, answer: Sequence[int], watch: Watch
-) -> scoring.Floats | None:
+def _scores(module: Any, ids: Ids, first: int, removed: Removed, answer: Ids, watch: Watch) -> LogProbs | None:
     """The same; `first` is the prompt's position after its last source. None where the model keeps no keys."""
     full, cache = scoring.read_whole(module, ids, answer)
     if cache is None:
         return None
     tail = [*ids[first:], *answer[:-1]]
     together = max(1, min(len(ids), scoring.CPU_TOKENS) // len(tail))
-    rows: list[scoring.Floats] = []
+    rows: list[LogProbs] = []
     for done in range(0, len(removed), together):
         watch.step("knocking out", done, len(removed))
         rows += _masked(module, scoring.begin_at(cache, first), first, tail, removed[done : done + together], answer)
@@ -66,9 +63,7 @@ def _takes_masks(module: Any) -> bool:
     )
 
 
-def _masked(
-    module: Any, cache: Any, first: int, tail: Sequence[int], removed: Removed, answer: Sequence[int]
-) -> list[scoring.Floats]:
+def _masked(module: Any, cache: Any, first: int, tail: Ids, removed: Removed, answer: Ids) -> list[LogProbs]:
     """The answer's log-probabilities after one copy of the tail for each of `removed`, in one forward pass."""
     device, count, length = module.get_input_embeddings().weight.device, len(removed), len(tail)
     own = torch.eye(count, dtype=torch.bool)[:, None, :, None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from engine.core.errors import ModelError, raised_as
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Json
+from engine.models.protocols import Ids
 
 LEAST = 500_000_000  # parameters of a model that llama.cpp writes for
 CONTEXT = 4096  # tokens of prompt and answer at first: the cache is allocated as a whole, twice as large when needed
@@ -48,9 +49,7 @@ class LlamaCpp:
             self._server = served(self.file, context, self.threads)
         self.context = context
 
-    def write(
-        self, ids: Sequence[int], decoding: Decoding, limit: int, on_token: OnToken, watch: Watch
-    ) -> tuple[str, bool]:
+    def write(self, ids: Ids, decoding: Decoding, limit: int, on_token: OnToken, watch: Watch) -> tuple[str, bool]:
         """Write up to `limit` tokens after the prompt `ids`; return the text and whether the model ended it.
 
         `on_token` gets each token's id and its log-probability in nats before temperature and top-p. Of a character
@@ -113,7 +112,7 @@ class Said:
             self.reason = choice.get("finish_reason") or ""
 
 
-def request(ids: Sequence[int], decoding: Decoding, limit: int) -> Json:
+def request(ids: Ids, decoding: Decoding, limit: int) -> Json:
     """The request of a completion: greedy, or nucleus sampling after the temperature, as in writing.py."""
     return {
         "prompt": list(ids),

@@ -37,10 +37,17 @@ def load_parts(
     source, offline = str(converted_folder(Path(name), watch) if is_gguf(name) else name), is_offline()
     try:
         with reading_a_model():
-            from transformers import AutoTokenizer
+            from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
-            module = _load_module(source, dtype, device, offline)
+            options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": offline}
+            tokenizer = AutoTokenizer.from_pretrained(source, **options)
+            place, config = pick_device(device), AutoConfig.from_pretrained(source, **options)
+            chosen = pick_dtype(dtype, place, config)
+            check_memory(source, config, chosen, place)
+            module: Any = AutoModelForCausalLM.from_pretrained(
+                source, config=config, use_safetensors=True, dtype=chosen, **options
+            )
+            module = module.to(place)
             if adapter is not None:
                 module = merge_adapter(module, adapter)
     except UNREADABLE as error:
@@ -51,19 +58,6 @@ def load_parts(
 def gguf_file(source: Path) -> Path | None:
     """The GGUF file that a model's path is, or that lies in its folder; None without one."""
     return source if is_gguf(source) else next(source.glob("*.gguf"), None)
-
-
-def _load_module(source: str, dtype: str, device: str, offline: bool) -> Any:
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    place = pick_device(device)
-    config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
-    chosen = pick_dtype(dtype, place, config)
-    check_memory(source, config, chosen, place)
-    module: Any = AutoModelForCausalLM.from_pretrained(
-        source, config=config, trust_remote_code=False, local_files_only=offline, use_safetensors=True, dtype=chosen
-    )
-    return module.to(place)
 
 
 def merge_adapter(module: Any, folder: Path) -> Any:

@@ -19,6 +19,8 @@ from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt
 
 Floats = NDArray[np.float32]
+Ids = Sequence[int]  # of tokens
+LogProbs = NDArray[np.float64]  # of tokens, in nats
 VerdictClass = Literal["supportive", "editing_required", "irrelevant"]
 
 
@@ -46,7 +48,7 @@ class TokenPrompt:
     numbers: tuple[int | None, ...]
 
     @classmethod
-    def of(cls, pieces: Iterable[tuple[int, Sequence[int], int | None]]) -> TokenPrompt:
+    def of(cls, pieces: Iterable[tuple[int, Ids, int | None]]) -> TokenPrompt:
         """From the pieces in order: each one's segment, ids and citation number."""
         ids: list[int] = []
         spans: list[tuple[int, int, int]] = []
@@ -144,9 +146,7 @@ class LanguageModel(Writer, Protocol):
     def encode_answer(self, text: str) -> Answer:
         """An answer from plain text, tokenised once (imported answers): token ids and character spans."""
 
-    def score(
-        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
-    ) -> NDArray[np.float64]:
+    def score(self, prompts: Sequence[TokenPrompt], answer_ids: Ids, watch: Watch = Watch()) -> LogProbs:
         """Teacher-forced log-probabilities (nats) of the answer's tokens, shape (len(prompts), len(answer_ids)).
 
         Row i, column t: log p(answer[t] | prompts[i], answer[:t]). Exact: a row does not depend on the others
@@ -178,8 +178,8 @@ def require(model: Writer, capability: Literal["generate", "score", "gradients"]
 
 
 def growing_scores(
-    model: LanguageModel, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
-) -> Iterator[NDArray[np.float64]]:
+    model: LanguageModel, prompts: Sequence[TokenPrompt], answer_ids: Ids, watch: Watch = Watch()
+) -> Iterator[LogProbs]:
     """`model.score` as it grows where the model can tell (nan: a row not reached yet), else whole at once."""
     grows = getattr(model, "scores", None)
     if grows is None:

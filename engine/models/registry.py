@@ -180,7 +180,7 @@ def _folder_cards() -> tuple[ModelCard, ...]:
     folders = [path.parent for place in _places() for path in place.glob("*/config.json")]
     files = [path for place in _places() for path in place.glob(f"*{SUFFIX}")]
     causal = [folder for folder in folders if catalogue.is_complete(folder) and is_causal(folder)]
-    names = catalogue.names_of_folders()
+    names = {entry.folder: entry.name for entry in catalogue.offered()}
     found = sorted({*files, *causal} - {ENTRY.folder})
     return tuple(_white_box(names.get(path, path.name), str(path)) for path in found)
 

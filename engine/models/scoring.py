@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
 from engine.core.errors import ModelError
@@ -23,16 +22,14 @@ from engine.core.progress import Watch, whole
 from engine.models.hooks import cancellable, picked_positions
 from engine.models.memory import free_memory, is_out_of_memory, row_bytes
 from engine.models.offsets import common_length
+from engine.models.protocols import Ids, LogProbs
 
 CPU_TOKENS = 1024  # more at once gains nothing on a CPU (measured from 60 to 880 tokens a row) and delays cancelling
 GPU_TOKENS = 65536
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 
-def scores_by_batch(
-    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch = Watch()
-) -> Iterator[Floats]:
+def scores_by_batch(module: Any, rows: Sequence[Ids], answer: Ids, watch: Watch = Watch()) -> Iterator[LogProbs]:
     """log p(answer[t] | rows[i], answer[:t]) in nats, float64, shape (len(rows), len(answer)), after every batch.
 
     One array that fills, longest rows first; nan where a row is not reached yet. A batch that does not fit into memory
@@ -95,7 +92,7 @@ def if_it_fits(batch: Callable[[], T]) -> T | None:
 
 
 @torch.no_grad()
-def score_batch(module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int]) -> Floats:
+def score_batch(module: Any, rows: Sequence[Ids], answer: Ids) -> LogProbs:
     """One forward over right-padded rows + answer; shape (len(rows), len(answer))."""
     device = module.get_input_embeddings().weight.device
     starts = [len(row) - 1 for row in rows]  # the position that predicts answer[0]
@@ -106,16 +103,14 @@ def score_batch(module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int
     return np.array([logprobs_of(answer, own).cpu().numpy() for own in logits], dtype=np.float64)
 
 
-def logprobs_of(ids: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+def logprobs_of(ids: Ids, logits: torch.Tensor) -> torch.Tensor:
     """Log-probabilities of tokens in nats, float32, shape (tokens,); `logits`: (tokens, vocabulary)."""
     target = torch.tensor(list(ids), device=logits.device)[:, None]
     return logits.float().log_softmax(-1).gather(-1, target)[:, 0]
 
 
 @torch.no_grad()
-def continuation_scores(
-    module: Any, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[int]]
-) -> Floats:
+def continuation_scores(module: Any, prompts: Sequence[Ids], continuations: Sequence[Ids]) -> LogProbs:
     """log p(continuation | prompt) in nats, shape (prompts, continuations); a cache lets shared text be read once."""
     shared = min(common_length(prompts[0], prompt[:-1]) for prompt in prompts)
     begun = _ahead(module, prompts[0][:shared], None)[1] if shared and len(prompts) > 1 else None
@@ -136,18 +131,18 @@ def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Ten
     return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
 
 
-def row_of(module: Any, ids: Sequence[int]) -> torch.Tensor:
+def row_of(module: Any, ids: Ids) -> torch.Tensor:
     """Token ids as one row, shape (1, tokens), where the module takes them."""
     return torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
 
 
-def _ahead(module: Any, ids: Sequence[int], cache: Any) -> tuple[torch.Tensor, Any]:
+def _ahead(module: Any, ids: Ids, cache: Any) -> tuple[torch.Tensor, Any]:
     """Log-probabilities of the token after `ids`, and the cache."""
     logits, cache = last_logits(module, row_of(module, ids), cache)
     return logits[0].log_softmax(-1), cache
 
 
-def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int]) -> float:
+def _continued(module: Any, first: torch.Tensor, cache: Any, one: Ids) -> float:
     """The summed log-probabilities of a continuation; `cache` is left as it is."""
     total = float(first[one[0]])
     if len(one) > 1:
@@ -186,7 +181,7 @@ LEAST_TOKENS = 256  # under this length batching a few rows beats reading them o
 LEAST_SAVING = 0.2  # share of all tokens that must not be read again
 
 
-def shared(rows: Sequence[Sequence[int]]) -> list[int]:
+def shared(rows: Sequence[Ids]) -> list[int]:
     """The number of ids that each row shares with the first; a row's last is always read, to predict the answer."""
     return [0, *(min(common_length(rows[0], row), len(row) - 1) for row in rows[1:])]
 
@@ -216,7 +211,7 @@ def _empty_cache(module: Any) -> Any:
     return cache
 
 
-def worth_reusing(module: Any, rows: Sequence[Sequence[int]]) -> bool:
+def worth_reusing(module: Any, rows: Sequence[Ids]) -> bool:
     """Whether the shared beginnings save enough to read rows one by one; on a CPU only, where batching gains little."""
     if len(rows) < 2 or len(rows[0]) < LEAST_TOKENS or next(module.parameters()).device.type != "cpu":
         return False
@@ -224,8 +219,8 @@ def worth_reusing(module: Any, rows: Sequence[Sequence[int]]) -> bool:
 
 
 def scores_from_prefix(
-    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch = Watch()
-) -> Generator[Floats, None, bool]:
+    module: Any, rows: Sequence[Ids], answer: Ids, watch: Watch = Watch()
+) -> Generator[LogProbs, None, bool]:
     """As `scores_by_batch`, every row after the first from the first row's cache, one row at a time.
 
     Returns False where the model has no such cache, or memory for it ran out: score the rows whole then.
@@ -253,7 +248,7 @@ def scores_from_prefix(
     return True
 
 
-def read_whole(module: Any, ids: Sequence[int], answer: Sequence[int]) -> tuple[Floats, Any]:
+def read_whole(module: Any, ids: Ids, answer: Ids) -> tuple[LogProbs, Any]:
     """Log-probabilities of the answer after `ids`, and the cache; None where it does not keep every position."""
     from transformers import DynamicCache
 
@@ -262,7 +257,7 @@ def read_whole(module: Any, ids: Sequence[int], answer: Sequence[int]) -> tuple[
     return scores, cache if layers and all(_kept(layer) == length for layer in layers) else None
 
 
-def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) -> tuple[Floats, Any]:
+def _read(module: Any, ids: Ids, answer: Ids, cache: Any) -> tuple[LogProbs, Any]:
     """Log-probabilities of the answer after cache + ids, and the cache afterwards."""
     row = row_of(module, [*ids, *answer[:-1]])
     out = module(input_ids=row, past_key_values=cache, use_cache=True, **last_positions(module, len(answer)))

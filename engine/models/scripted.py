@@ -11,13 +11,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
 from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
-from engine.models.protocols import Can, TokenPrompt
+from engine.models.protocols import Can, Ids, LogProbs, TokenPrompt
 
 Replies = Mapping[str, str] | Callable[[str], str] | Sequence[str]
 TokenLogprob = Callable[[Mapping[int, str], Sequence[str], int], float]
@@ -104,9 +103,7 @@ class ScriptedScorer(ScriptedWriter):
         self._learn(text)
         return Answer(text=text, tokens=word_tokens(text))
 
-    def score(
-        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch = Watch()
-    ) -> NDArray[np.float64]:
+    def score(self, prompts: Sequence[TokenPrompt], answer_ids: Ids, watch: Watch = Watch()) -> LogProbs:
         """The function's values, shape (len(prompts), len(answer_ids)); one forward counted a prompt."""
         words = [self._words[i] for i in answer_ids]
         scores = np.zeros((len(prompts), len(words)))

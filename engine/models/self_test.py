@@ -61,7 +61,7 @@ def self_test(model: Writer, watch: Watch = Watch()) -> tuple[SelfTestCheck, ...
         try:
             found += list(check(model, prompt))
         except (GroundworkError, RuntimeError, ValueError, TypeError, IndexError) as error:
-            found.append(SelfTestCheck(name=name, passed=False, detail=f"{type(error).__name__}: {error}"))
+            found.append(SelfTestCheck(name, False, f"{type(error).__name__}: {error}"))
     return (*found, *_not_offered(model))
 
 
@@ -84,14 +84,12 @@ def _not_offered(model: Writer) -> tuple[SelfTestCheck, ...]:
     words = {"score": "scores of a given text", "gradients": "gradients"}
     missing = [word for name, word in words.items() if not getattr(model.can, name)]
     detail = f"{', '.join(missing)}: not offered. {model.can.why_not}".strip()
-    return (SelfTestCheck(name="not offered", passed=True, detail=detail),) if missing else ()
+    return (SelfTestCheck("not offered", True, detail),) if missing else ()
 
 
 def _writes(model: Writer, prompt: Prompt) -> Iterator[SelfTestCheck]:
     answer = model.generate(prompt, SHORT)
-    yield SelfTestCheck(
-        name="writes text", passed=bool(answer.text.strip()), detail="characters written", figure=len(answer.text)
-    )
+    yield SelfTestCheck("writes text", bool(answer.text.strip()), "characters written", len(answer.text))
 
 
 def _template(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
@@ -102,9 +100,7 @@ def _template(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
     read = _read_back(tokenizer, model.encode(prompt).ids)
     how = "with its chat template" if tokenizer.chat_template else "without a chat template"
     off = min(Hamming.distance(read, wanted) for wanted in _renderings(tokenizer, prompt))
-    yield SelfTestCheck(
-        name="chat template round trip", passed=off == 0, detail=f"{how}: characters that differ", figure=off
-    )
+    yield SelfTestCheck("chat template round trip", off == 0, f"{how}: characters that differ", off)
 
 
 def _renderings(tokenizer: Any, prompt: Prompt) -> tuple[str, ...]:
@@ -136,24 +132,16 @@ def _segments(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
     if hasattr(model, "decode"):
         for segment, start, end in coded.spans:
             wrong += segment >= 0 and model.decode(coded.ids[start:end]) != prompt.segments[segment].text
-    yield SelfTestCheck(
-        name="byte-exact segments",
-        passed=tiled and not wrong,
-        detail="segments whose tokens do not match their text" if tiled else "the spans leave gaps",
-        figure=wrong,
-    )
+    detail = "segments whose tokens do not match their text" if tiled else "the spans leave gaps"
+    yield SelfTestCheck("byte-exact segments", tiled and not wrong, detail, wrong)
 
 
 def _removal(model: LanguageModel, prompt: Prompt) -> Iterator[SelfTestCheck]:
     coded = model.encode(prompt)
     sets: tuple[set[int], ...] = ({1}, {2}, {3}, {1, 3}, {1, 2, 3})
     wrong = sum(coded.without(numbers).ids != model.encode(prompt.without(numbers)).ids for numbers in sets)
-    yield SelfTestCheck(
-        name="removal equals re-tokenised removal",
-        passed=wrong == 0,
-        detail=f"of {len(sets)} removals whose ids differ from the shorter prompt's",
-        figure=wrong,
-    )
+    detail = f"of {len(sets)} removals whose ids differ from the shorter prompt's"
+    yield SelfTestCheck("removal equals re-tokenised removal", wrong == 0, detail, wrong)
 
 
 def _scores(model: LanguageModel, prompt: Prompt) -> Iterator[SelfTestCheck]:
@@ -161,7 +149,7 @@ def _scores(model: LanguageModel, prompt: Prompt) -> Iterator[SelfTestCheck]:
     written = [token.logprob for token in answer.tokens]
     ids = [token.id for token in answer.tokens]
     if not ids or None in written:
-        yield SelfTestCheck(name="scores", passed=False, detail="the model wrote nothing to score")
+        yield SelfTestCheck("scores", False, "the model wrote nothing to score")
         return
     coded = model.encode(prompt)
     own = model.score([coded], ids)[0]
@@ -185,12 +173,8 @@ def _floor(name: str, model: LanguageModel, coded: TokenPrompt, ids: list[int]) 
 def _within(name: str, model: Any, differences: np.ndarray) -> SelfTestCheck:
     largest = float(differences.max())
     limit = TOLERANCE.get(getattr(model, "dtype", "float32"), HALF_TOLERANCE)
-    return SelfTestCheck(
-        name=name,
-        passed=bool(np.isfinite(largest)) and largest <= limit,
-        detail=f"largest difference of a token, nats (limit {limit:g})",
-        figure=largest,
-    )
+    passed = bool(np.isfinite(largest)) and largest <= limit
+    return SelfTestCheck(name, passed, f"largest difference of a token, nats (limit {limit:g})", largest)
 
 
 def _gradients(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
@@ -204,9 +188,7 @@ def _gradients(model: Any, prompt: Prompt) -> Iterator[SelfTestCheck]:
         (gradient,) = torch.autograd.grad(best, embedded)
     norm = float(gradient.float().norm())
     passed = bool(torch.isfinite(gradient).all()) and norm > 0
-    yield SelfTestCheck(
-        name="gradients finite", passed=passed, detail="norm of the gradient at the input embeddings", figure=norm
-    )
+    yield SelfTestCheck("gradients finite", passed, "norm of the gradient at the input embeddings", norm)
 
 
 # Kept in the data folder by name, revision and dtype: other weights, other record.

@@ -59,6 +59,8 @@ def stream_chunks(client: Any, request: Json, watch: Watch) -> Iterator[Any]:
     A thread reads the connection, which may block for as long as the server is silent; this side looks at
     `watch` in between. After a cancel that thread ends at the next chunk or at the client's time-out.
     """
+    import openai
+
     watch.step("writing")  # nothing is sent once the user asked to stop
     items: SimpleQueue[Any] = SimpleQueue()
     stop = threading.Event()
@@ -72,8 +74,10 @@ def stream_chunks(client: Any, request: Json, watch: Watch) -> Iterator[Any]:
                 continue
             if item is None:
                 return
-            if isinstance(item, Exception):
+            if isinstance(item, openai.OpenAIError):
                 raise item
+            if isinstance(item, Exception):
+                raise BrokenStream(f"{type(item).__name__}: {item}") from item
             yield item
     finally:
         stop.set()
@@ -81,8 +85,6 @@ def stream_chunks(client: Any, request: Json, watch: Watch) -> Iterator[Any]:
 
 def _read(client: Any, request: Json, items: SimpleQueue[Any], stop: threading.Event) -> None:
     """Put chunks, then None or the exception, into the queue: whatever fails here is raised on the other side."""
-    import openai
-
     try:
         with client.chat.completions.create(**request) as stream:
             for chunk in stream:
@@ -90,12 +92,8 @@ def _read(client: Any, request: Json, items: SimpleQueue[Any], stop: threading.E
                     return
                 items.put(chunk)
         items.put(None)
-    except openai.OpenAIError as error:
-        items.put(error)
     except Exception as error:
-        broken = BrokenStream(f"{type(error).__name__}: {error}")
-        broken.__cause__ = error
-        items.put(broken)
+        items.put(error)
 
 
 # What a model thinks before it answers; some servers take away the opening tag alone, as a part of the prompt.
@@ -189,14 +187,8 @@ def byte_tokens(text: str, tokens: Sequence[tuple[bytes, float]]) -> tuple[Token
 
 KEY = "OPENAI_API_KEY"  # the environment's variable
 PASSING = (408, 409, 425, 429)  # and every 5xx
-TOO_LONG = (
-    "context length",
-    "context_length",
-    "context size",
-    "maximum context",
-    "too many tokens",
-    "prompt is too long",
-    "input is too long",
+TOO_LONG = re.compile(
+    r"context[ _]length|context size|maximum context|too many tokens|(?:prompt|input) is too long", re.IGNORECASE
 )
 
 
@@ -224,7 +216,7 @@ def retry_after(error: Exception) -> float:
 
 def explain(error: Exception, model: Any, partial: str) -> GroundworkError:
     """The failure as an error of ours: what happened, what to do next. `model` is the `ServerModel`."""
-    if any(words in _said_by(error).lower() for words in TOO_LONG):
+    if TOO_LONG.search(_said_by(error)):
         return PromptTooLong(f"The prompt is too long for {model.name}: {_short(error)}. Leave out some passages.")
     if partial:
         return ServerError(

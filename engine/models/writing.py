@@ -20,6 +20,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.models.hooks import cancellable
 from engine.models.memory import cache_values, free_memory, row_bytes
+from engine.models.protocols import Ids
 from engine.models.scoring import halved, if_it_fits, last_logits, row_of
 
 
@@ -85,7 +86,7 @@ def _ahead(values: torch.Tensor, place: int) -> float:
 
 
 def write_tokens(
-    module: Any, ids: Sequence[int], pick: Callable[[torch.Tensor], int], limit: int, watch: Watch
+    module: Any, ids: Ids, pick: Callable[[torch.Tensor], int], limit: int, watch: Watch
 ) -> Iterator[tuple[int, float]]:
     """Yield up to `limit` (token id, log-probability in nats) after the prompt `ids`, one at a time from the cache.
 
@@ -164,7 +165,7 @@ Tokens = list[tuple[int, float]]  # ids with log-probabilities in nats, the end 
 class WritingRequest:
     """An answer to be written: the prompt's ids, the most tokens, and how to choose them."""
 
-    ids: Sequence[int]
+    ids: Ids
     limit: int
     decoding: Decoding
 
@@ -263,7 +264,7 @@ def write_batch(
             logits, cache, mask = step(module, [new[i] for i in left], cache, mask, left)
 
 
-def read(module: Any, rows: Sequence[Sequence[int]], watch: Watch) -> tuple[torch.Tensor, Any, torch.Tensor]:
+def read(module: Any, rows: Sequence[Ids], watch: Watch) -> tuple[torch.Tensor, Any, torch.Tensor]:
     """Logits after each prompt, shape (rows, vocabulary), the joined cache, and the mask that is 0 on its padding."""
     found = []
     for ids in rows:

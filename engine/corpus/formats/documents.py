@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from engine.core.errors import FileError
+from engine.core.errors import FileError, raised_as
 from engine.core.text import BETWEEN_CELLS, unligated, well_formed
 from engine.core.values import DocumentSection
 from engine.models.tables import tables
@@ -49,15 +49,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 class Page:
     """Text and sections of a document so far; `number` is that of the list item that a DOCX ends with (0: none)."""
 
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
+    text: io.StringIO = field(default_factory=io.StringIO)
     sections: list[DocumentSection] = field(default_factory=list)
     number: int = 0
-
-    def add(self, text: str) -> None:
-        """Put text at the end."""
-        self.parts.append(text)
-        self.length += len(text)
 
 
 def decode(data: bytes, name: str) -> str:
@@ -131,7 +125,7 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
                 markers.append(repeat("- "))
             case "ordered_list_close" | "bullet_list_close":
                 markers.pop()
-                page.add("\n" if not markers else "")
+                page.text.write("\n" if not markers else "")
             case "list_item_open":
                 lead = "  " * (len(markers) - 1) + next(markers[-1])
             case "inline" if tokens[index - 1].type in ("td_open", "th_open"):
@@ -140,22 +134,22 @@ def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
                 _line(page, tokens[index - 1], lead + _words(token), bool(markers))
                 lead = ""
             case "fence" | "code_block":
-                page.add(lead + token.content.rstrip("\n") + "\n\n")
+                page.text.write(lead + token.content.rstrip("\n") + "\n\n")
                 lead = ""
             case "tr_open":
                 rows.append([])
             case "table_close":
-                page.add(_table(rows))
+                page.text.write(_table(rows))
                 rows = []
-    return "".join(page.parts).rstrip("\n") + "\n", tuple(page.sections)
+    return page.text.getvalue().rstrip("\n") + "\n", tuple(page.sections)
 
 
 def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
     """Add one inline's text with the break that its block asks for, and its section if it is a heading."""
     if opening.type == "heading_open" and text.strip():
-        page.sections.append(DocumentSection(start=page.length, level=int(opening.tag[1:]), title=text.strip()))
+        page.sections.append(DocumentSection(start=page.text.tell(), level=int(opening.tag[1:]), title=text.strip()))
     if text:
-        page.add(text + ("\n" if in_list else "\n\n"))
+        page.text.write(text + ("\n" if in_list else "\n\n"))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
@@ -249,7 +243,7 @@ def _repeat_down(tree: Any) -> None:
                         below[column] = above, rows - 1, columns
                     column, left = column + columns, left - 1
                 if cell is not None:
-                    rows, columns = _span(cell, "rowspan"), _span(cell, "colspan")
+                    rows, columns = (max(1, _whole(cell, name)) for name in ("rowspan", "colspan"))
                     if rows > 1:
                         below[column] = cell, rows - 1, columns
                         del cell.attrib["rowspan"]
@@ -274,11 +268,6 @@ def _keep_numbers(tree: Any) -> None:
             item.text, item.tag = f"{letter or number}. {(item.text or '').lstrip()}", "p"
             number += 1
         listed.tag = "div"
-
-
-def _span(cell: Any, name: str) -> int:
-    """How many rows or columns a cell covers; 1 where its attribute is not a number."""
-    return max(1, _whole(cell, name))
 
 
 def _whole(element: Any, name: str, otherwise: int = 1) -> int:
@@ -380,8 +369,8 @@ def _with_delimiter(found: re.Match[str]) -> str:
 
 
 def _visible(tree: Any) -> str:
-    """The text of the body of a page, less scripts and styles, one line a block; empty for no page."""
-    body = tree.find("body") if tree is not None else None
+    """The text of the body of a page, less scripts and styles, one line a block; empty without a body."""
+    body = tree.find("body")
     if body is None:
         return ""
     for element in list(body.iter("script", "style", "noscript", "template")):
@@ -401,14 +390,14 @@ def extract_mail(data: bytes, name: str) -> tuple[str, str]:
     from email.message import EmailMessage
     from email.policy import default
 
-    try:
+    way_out = "Export it again, or save it as text."
+    failures = (ValueError, LookupError, TypeError, AttributeError)
+    with raised_as(FileError, f"{name} is damaged or not an e-mail", way_out, *failures):
         message = message_from_bytes(data, EmailMessage, policy=default)
         fields = {field: " ".join(str(message[field] or "").split()) for field in _MAIL_FIELDS}
         fields["Attachments"] = ", ".join(filter(None, (part.get_filename() for part in message.iter_attachments())))
         part = message.get_body(("plain", "html"))
         body = "" if part is None else str(part.get_content())
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise FileError(f"{name} is damaged or not an e-mail. Export it again, or save it as text.") from error
     if part is not None and part.get_content_subtype() == "html":
         body = extract_html(body)[0]
     head = "".join(f"{field}: {value}\n" for field, value in fields.items() if value)
@@ -450,17 +439,8 @@ MEMBERS = 20_000  # files in one archive
 RATIO = 200  # unpacked over packed, for a member of more than `SMALL` bytes
 SMALL = 1024 * 1024
 DAMAGED = (  # raised for an archive that is damaged or of an unknown kind
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    OverflowError,
-    RuntimeError,
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, ValueError, LookupError, OverflowError, RuntimeError),
 )
 
 
@@ -503,7 +483,10 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
     from lxml.etree import LxmlError
 
     page = Page()
-    try:
+    # A part or a target that is missing is None to the library, which trips over it.
+    damaged = (OpcError, LxmlError, TypeError, AttributeError, *DAMAGED)
+    way_out = "Open it in an editor and save it again."
+    with raised_as(FileError, f"{name} is damaged, protected or not a DOCX file", way_out, *damaged):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_zip(archive, name)
             if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
@@ -512,23 +495,17 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
         notes = _notes(document)
         for block in _drawn_once(document.element.body).xpath(_BLOCKS):
             if block.tag.endswith("}tbl"):
-                page.add(_table([list(map(_cell, row.xpath(_CELLS_OF))) for row in block.xpath(_ROWS_OF)]))
+                cells = ([cell.xpath(_PARAGRAPHS_OF) for cell in row.xpath(_CELLS_OF)] for row in block.xpath(_ROWS_OF))
+                page.text.write(_table([list(map(_joined, row)) for row in cells]))
             else:
                 _add_paragraph(page, Paragraph(block, document))
             for box in block.xpath(_BOXES_OF):
                 _add_paragraph(page, Paragraph(box, document))
             for reference in block.xpath(_NOTES_OF):
                 if note := notes.get((_tag(reference).removesuffix("Reference"), _id(reference))):
-                    page.add(f"{note}\n\n")
+                    page.text.write(f"{note}\n\n")
         title = str(document.core_properties.title or "").strip()
-    except FileError:
-        raise
-    # A part or a target that is missing is None to the library, which trips over it.
-    except (OpcError, LxmlError, TypeError, AttributeError, *DAMAGED) as error:
-        raise FileError(
-            f"{name} is damaged, protected or not a DOCX file. Open it in an editor and save it again."
-        ) from error
-    return "".join(page.parts), tuple(page.sections), title
+    return page.text.getvalue(), tuple(page.sections), title
 
 
 def _notes(document: Any) -> dict[tuple[str, str], str]:
@@ -559,12 +536,8 @@ def _id(element: Any) -> str:
     return str(element.get(qn("w:id")))
 
 
-def _cell(cell: Any) -> str:
-    """The text of a table's cell in one line."""
-    return _joined(cell.xpath(_PARAGRAPHS_OF))
-
-
 def _joined(paragraphs: Iterable[Any]) -> str:
+    """The text of a note or a table's cell in one line."""
     return " ".join(filter(None, map(_run_text, paragraphs))).replace("\n", " ")
 
 
@@ -588,11 +561,11 @@ def _add_paragraph(page: Page, paragraph: Paragraph) -> None:
     heading = re.fullmatch(r"Heading ([1-9]\d*)", style)
     if heading or style == "Title":
         level = int(heading[1]) if heading else 1
-        page.sections.append(DocumentSection(start=page.length, level=level, title=text))
+        page.sections.append(DocumentSection(start=page.text.tell(), level=level, title=text))
     numbered = style.startswith("List Number")
     page.number = page.number + 1 if numbered else 0
     mark = f"{page.number}. " if numbered else "- " if style.startswith("List Bullet") else ""
-    page.add(mark + text + ("\n" if mark else "\n\n"))
+    page.text.write(mark + text + ("\n" if mark else "\n\n"))
 
 
 # PDF by pypdf: text page by page with the offset at which each page starts.
@@ -610,24 +583,20 @@ def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)
     damaged = (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
-    try:
+    incomplete = f"{name} is damaged or incomplete and cannot be read as PDF"
+    with raised_as(FileError, incomplete, "Download it again.", *damaged, ImportError, OSError):
         reader = PdfReader(io.BytesIO(data))
         locked = reader.is_encrypted and not reader.decrypt("")
         if not locked:
             len(reader.pages)  # read now: the file may be cut off
-    except (*damaged, ImportError, OSError) as error:
-        raise FileError(f"{name} is damaged or incomplete and cannot be read as PDF. Download it again.") from error
     if locked:
         raise FileError(f"{name} is protected by a password. Save a copy without one and try again.")
     texts: list[str] = []
     for number, page in enumerate(reader.pages, start=1):
-        try:
+        broken = f"{name}, page {number}, is damaged and cannot be read"
+        with raised_as(FileError, broken, "Download the file again.", *damaged):
             text = well_formed(unligated(page.extract_text().translate(_CORK)))
             texts.append(text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
-        except damaged as error:
-            raise FileError(
-                f"{name}, page {number}, is damaged and cannot be read. Download the file again."
-            ) from error
     if not any(text.strip() for text in texts):
         raise FileError(f"{name} has pages but no text: it is probably a scan. Run text recognition (OCR) first.")
     texts = joined_words(without_running_lines(texts))

@@ -19,7 +19,7 @@ import msgspec
 from engine.core.errors import FileError, raised_as
 from engine.core.progress import Watch
 from engine.core.text import BETWEEN_CELLS, well_formed
-from engine.core.values import Document, Json, Value as Frozen
+from engine.core.values import Document, Json, Value as Frozen, json_or_none
 
 
 class Fields(Frozen, frozen=True):
@@ -229,10 +229,7 @@ def is_layout(path: Path) -> bool:
         return False
     if path.suffix.lower() == ".tsv":
         return tuple(first.split("\t")) == COLUMNS
-    try:
-        record = msgspec.json.decode(first)
-    except (msgspec.DecodeError, RecursionError):
-        return False
+    record = json_or_none(first)
     return isinstance(record, dict) and "_id" not in record and set(COLUMNS) <= record.keys()
 
 
