@@ -241,16 +241,7 @@ def needed_room(header: Header) -> tuple[int, int]:
 def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
     """(tokenizer, module) of a GGUF file; `ModelError` where transformers cannot make them."""
     watch.step("reading the tokenizer", 0, 3)
-    failures = (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RuntimeError,
-        struct.error,
-    )
+    failures = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError)
     way_out = "Choose another file of this model."
     with raised_as(ModelError, f"{path} cannot be converted", way_out, *failures, struct.error), reading_a_model():
         from tqdm import tqdm
