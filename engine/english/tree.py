@@ -191,9 +191,8 @@ def is_indefinite(noun: Token) -> bool:
 
 def is_unreal(verb: Token) -> bool:
     """Does the word say what should, may or must not be, so that what it names need not exist?"""
-    modal = any(c.tag_ == "MD" for c in verb.children)
     return (
-        modal
+        any(c.tag_ == "MD" for c in verb.children)
         or is_negated(verb)
         or (verb.pos_ == "VERB" and is_instruction(verb))
         or any(c.lower_ in CONDITIONS for c in verb.lefts)

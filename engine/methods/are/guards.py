@@ -250,18 +250,15 @@ def _elsewhere(fact: str, evidence: str) -> Iterator[tuple[str, str]]:
                 yield value, parts[near[0]]
 
 
-def _values(fact: str) -> Iterator[tuple[Span, str, Callable[[str], bool]]]:
+def _values(fact: str) -> Iterator[tuple[Span, str, Callable[[str], object]]]:
     """The names, and the numbers in digits, of a fact: where, as written, and whether a text has it."""
     for start, end, name in names(fact):
-        yield (start, end), name, partial(_has_word, name.split()[-1])
+        last = re.compile(rf"\b{re.escape(name.split()[-1])}(?!\w)", re.IGNORECASE)  # "Pets" may only open the fact
+        yield (start, end), name, last.search
     for one in amounts(fact):
         raw = fact[one.start : one.end]
         if any(c.isdigit() for c in raw):
             yield (one.start, one.end), raw, partial(_has_value, one.keys[0])
-
-
-def _has_word(word: str, text: str) -> bool:
-    return re.search(rf"\b{re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None  # "Pets" may only open the fact
 
 
 def _has_value(value: tuple[float | str, str], text: str) -> bool:

@@ -75,7 +75,6 @@ VerdictName = Literal["supportive", "editing_required", "irrelevant", "unparsed"
 Stand = Literal["borne out", "contradicted", "not found", "unsure", "not checked"]
 IN_WORDS: dict[str, Stand] = {"supportive": "borne out", "editing_required": "contradicted", "irrelevant": "not found"}
 """The verdicts of the paper in the words of the pages."""
-EvidenceFrom = Literal["case", "corpus", "both"]
 
 
 class Evidence(Value, frozen=True):
@@ -371,7 +370,7 @@ class AreRecord(Value, frozen=True):
     verifier: str
     editor: str
     decomposer: str
-    evidence_from: EvidenceFrom
+    evidence_from: Literal["case", "corpus", "both"]
     max_iterations: int
     finished: bool = True
     seconds: float = 0.0
