@@ -23,11 +23,10 @@ from engine.core.text import sentences
 from engine.core.values import Answer, Passage, Value
 from engine.methods import signals
 from engine.methods.refinement import gates
-from engine.methods.refinement.conditions import NAMING, VARIANTS, Condition, Conditions
+from engine.methods.refinement.conditions import NAMING, VARIANTS, Condition, Conditions, Request
 from engine.methods.refinement.costs import Deadline, metered
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
-    Request,
     conditions_of,
     decoding_for,
     own_tokens,
@@ -97,7 +96,8 @@ def nothing_to_name(name: str, trigger: Trigger) -> bool:
 
 def given(answer: Answer, conditions: Conditions) -> Variant:
     """A where the answer comes from elsewhere: nothing is written and nothing is spent."""
-    own = annotate(answer, len(conditions.passages), conditions.prompting.citations)
+    asked = conditions.request
+    own = annotate(answer, len(asked.case.passages), asked.settings.prompting.citations)
     empty = not own.text.strip()
     return Variant(
         name="A",
@@ -197,6 +197,7 @@ class _Refining:
         seconds = self.request.settings.refinement.seconds
         deadline = Deadline(self.watch.cancel, seconds, self._clock)
         turns, heard = list[Turn](), self.watch.text
+        named = (lambda text: heard(f"{method.name}: {text}")) if heard else None
         own, settings, name = self.conditions.decoding, self.request.settings, self.request.writer.name
         conditions = replace(
             self.conditions,
@@ -204,9 +205,8 @@ class _Refining:
             prompt=sent_for_a(self.value) or self.conditions.prompt,
             draft=self.value.baseline,
             flagged=trigger.passages if trigger else (),
-            watch=replace(self.watch, cancel=deadline),
             on_turn=turns.append,
-            on_text=(lambda text: heard(f"{method.name}: {text}")) if heard else None,
+            watch=replace(self.watch, cancel=deadline, text=named),
         )
         problem: tuple[Outcome, str] | None = None
         with metered(self.request.writer) as meter:
