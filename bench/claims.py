@@ -22,9 +22,8 @@ from engine.core.settings import Verification
 from engine.core.text import titled
 from engine.core.values import Document, Passage
 from engine.corpus.chunking import passages
-from engine.methods.are.are import check_answer
+from engine.methods.are.are import check_answer, deciding
 from engine.methods.are.evidence import Sources
-from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
 from engine.methods.are.values import Check, Evidence, FactRecord, Outcome
 from engine.models.alignment import clean

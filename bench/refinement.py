@@ -36,9 +36,9 @@ from engine.core.metrics import statements
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.worlds import World, WorldQuestion, load_world
-from engine.methods.refinement.assess import RefinementReport, assessed
-from engine.methods.refinement.request import Request, read_by
-from engine.methods.refinement.run import refine
+from engine.methods.refinement.conditions import Request
+from engine.methods.refinement.request import read_by
+from engine.methods.refinement.run import RefinementReport, assessed, refine
 from engine.models.protocols import Entailment, Writer
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engine.core.metrics import Entails, statements, supported
 from engine.core.values import Answer, Passage
-from engine.methods.refinement.assess import RefinementReport
+from engine.methods.refinement.run import RefinementReport
 from engine.methods.signals import pair_key
 
 

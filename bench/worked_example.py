@@ -27,7 +27,7 @@ from engine.core.settings import Settings
 from engine.core.values import Analysis, Case
 from engine.methods.raise_.threshold import PRIMER, primer
 from engine.methods.raise_.values import Problem
-from engine.methods.refinement.assess import RefinementReport, assessed
+from engine.methods.refinement.run import RefinementReport, assessed
 from engine.workbench import Workbench
 
 QUESTION = "How is crude acetaminophen recrystallized, and how are the crystals dried?"

@@ -11,7 +11,7 @@ from components.polling import wait_for
 from engine.analyses.said import JUDGEMENT, PAIR, JudgeOptions
 from engine.core.values import Case
 from engine.methods.judge import first_share, judge_warning
-from engine.methods.refinement.assess import RefinementReport
+from engine.methods.refinement.run import RefinementReport
 from engine.models.closed import listed
 from engine.models.defaults import default_for
 

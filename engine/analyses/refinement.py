@@ -35,19 +35,19 @@ from engine.core.files import EMBEDDED
 from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
 from engine.methods import registry
-from engine.methods.refinement.assess import RefinementReport, assessed, refine_case, report_facts, report_scores
-from engine.methods.refinement.conditions import VARIANTS
+from engine.methods.refinement.conditions import VARIANTS, Request
 from engine.methods.refinement.gates import EVERY_TIME, Labels, flags_trigger, gated, overlap_trigger
-from engine.methods.refinement.request import (
-    Request,
-    own_tokens,
-    read_by,
-    same_rows,
-    same_texts,
-    scored_prompt,
-    stamp_ahead,
+from engine.methods.refinement.request import own_tokens, read_by, same_rows, same_texts, scored_prompt, stamp_ahead
+from engine.methods.refinement.run import (
+    RefinementReport,
+    assessed,
+    nothing_to_name,
+    refine,
+    refine_case,
+    report_facts,
+    report_scores,
+    stands,
 )
-from engine.methods.refinement.run import nothing_to_name, refine, stands
 from engine.methods.refinement.values import Cost, Gate, OverlapThreshold, Refinement, Trigger, Variant
 from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, overlap_history, overlap_threshold
 from engine.models.defaults import AUTO

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.english.notation import MONTHS
-from engine.english.parser import is_past, parse
+from engine.english.parser import can_be, parse
 from engine.english.tree import QUOTES, Inserted, Statement, is_plural
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _is_told(content: str) -> bool:
     inside = parse(content)
     if inside is None or len(inside) < 2:
         return False
-    return inside[0].tag_ == "VBN" or (inside[0].tag_ == "VBD" and not is_past(inside[0].lower_))
+    return inside[0].tag_ == "VBN" or (inside[0].tag_ == "VBD" and not can_be(inside[0].lower_, "VBD"))
 
 
 def _is_of_another(noun: Token, content: str) -> bool:

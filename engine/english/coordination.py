@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.parser import is_participle
+from engine.english.parser import can_be
 from engine.english.tree import (
     AUXILIARIES,
     BE,
@@ -137,7 +137,7 @@ def _may_share_be(verb: Token) -> bool:
     """Is it a past, or else a participle of the passive before it: "was approved and sent to the states"?"""
     first = first_conjunct(verb)
     passive = any(c.dep_ == "auxpass" for c in first.lefts) and first.lower_ != "born"
-    return passive and tag_of(verb) == "VBD" and not has_child(verb, *_OF_A_PAST) and is_participle(verb.lower_)
+    return passive and tag_of(verb) == "VBD" and not has_child(verb, *_OF_A_PAST) and can_be(verb.lower_, "VBN")
 
 
 def _is_named(chain: Sequence[Token]) -> bool:

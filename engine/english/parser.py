@@ -99,7 +99,9 @@ def _with_series(doc: Doc) -> Doc:
     """
     for token in filter(_is_bare, doc):
         first = next((a for a in token.ancestors if any(c.dep_ == "auxpass" for c in a.children)), None)
-        if first is not None and first.i < token.i and (later := _continued(token, first)):
+        if first is None or first.i > token.i:
+            continue
+        if later := [c for c in (*token.conjuncts, *first.conjuncts) if c.i > token.i and c.tag_ in _PAST]:
             token.head, token.dep_ = first, "conj"
             for verb in (token, *later):
                 verb.tag_ = first.tag_
@@ -111,11 +113,6 @@ def _is_bare(token: Token) -> bool:
     if token.tag_ not in _PAST or token.dep_ not in ("acl", "advcl") or not token.i or token.nbor(-1).text != ",":
         return False
     return not any(c.dep_ in ("mark", "nsubj", "nsubjpass", "auxpass", "aux") for c in token.children)
-
-
-def _continued(token: Token, first: Token) -> list[Token]:
-    """The participles joined by "and" behind a bare one; empty without one."""
-    return [c for c in (*token.conjuncts, *first.conjuncts) if c.i > token.i and c.tag_ in _PAST]
 
 
 def common_nouns(sentence: str) -> tuple[tuple[int, int], ...]:
@@ -166,25 +163,14 @@ def finite(participle: str, tag: str) -> str:
     return next(iter(getInflection(lemmas[0], tag, inflect_oov=False)), "") if lemmas else ""
 
 
-def is_participle(form: str) -> bool:
-    """Can the past form of a verb be its past participle, too; False if it is not in the lexicon.
+def can_be(form: str, tag: str) -> bool:
+    """Can a past form be the participle of its verb, too (VBN), or a participle the past (VBD)?
 
-    >>> is_participle("poured"), is_participle("became")
-    (True, False)
+    In Penn tags; False if the verb is not in the lexicon.
+
+    >>> can_be("poured", "VBN"), can_be("became", "VBN"), can_be("born", "VBD")
+    (True, False, False)
     """
-    return _inflects(form, "VBN")
-
-
-def is_past(form: str) -> bool:
-    """Can the participle of a verb be its past form, too; False if it is not in the lexicon.
-
-    >>> is_past("poured"), is_past("born")
-    (True, False)
-    """
-    return _inflects(form, "VBD")
-
-
-def _inflects(form: str, tag: str) -> bool:
     from lemminflect import getInflection, getLemma
 
     return any(form in getInflection(lemma, tag, inflect_oov=False) for lemma in getLemma(form, "VERB", False))

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
 from engine.english.tree import is_plural, subject_of
-
-if TYPE_CHECKING:
-    from spacy.tokens import Token
 
 _POINTS = r"[Ii]t(?! (?:is|was)\b.*\b(?:that|who)\b)"  # not "It was Ann who sold it"
 _THIS = r"[Tt]his(?= (?:is|was|has|had|can|may|will)\b)"  # not "this transfer"
@@ -43,8 +39,8 @@ class Known:
             return self
         if is_plural(subject) or any(child.dep_ == "conj" for child in subject.children):
             kinds: tuple[str, ...] = ("they",)
-        elif subject.ent_type_ == "PERSON" or any(_is_person(child) for child in subject.head.children):
-            kinds = ("he", "she")
+        elif "PERSON" in (subject.ent_type_, *(c.ent_type_ for c in subject.head.children if c.dep_ == "attr")):
+            kinds = ("he", "she")  # also in "Its engineer was Ida Mohr"
         else:
             kinds = ("he", "she", "it") if subject.pos_ == "PROPN" and len(words) == 1 else ("it",)
         return Known({**self.subjects, **dict.fromkeys(kinds, words.text)})
@@ -53,11 +49,6 @@ class Known:
     def people(self) -> Known:
         """Without things: "it" behind the subject of its own sentence is another noun too often."""
         return Known({kind: name for kind, name in self.subjects.items() if kind != "it"})
-
-
-def _is_person(word: Token) -> bool:
-    """Is it a person whom the subject is said to be ("Its engineer was Ida Mohr")?"""
-    return word.dep_ == "attr" and word.ent_type_ == "PERSON"
 
 
 def resolve(fact: str, known: Known) -> tuple[str, int]:

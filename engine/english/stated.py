@@ -1,28 +1,38 @@
-"""Does a sentence state a fact in the fact's own words.
+"""How a text states a fact: in the fact's own words, or only as a plan, a possibility, a condition or a claim.
 
-The fact's words are in the sentence in the same order, and only modifiers are left out: each word keeps the word that
-it depends on, up to the main verb, and none of the words left out denies, limits or makes a condition, or narrows what
-is counted or compared ("most parents who answered", "the second largest city", "partly covered"). Articles do not
-count; the parts between semicolons are sentences. Without the parser nothing is found.
+In its own words: they are in a sentence in the same order, and only modifiers are left out. Each word keeps the word
+that it depends on, up to the main verb, and none of the words left out denies, limits or makes a condition, or narrows
+what is counted or compared ("most parents who answered", "the second largest city", "partly covered"). Articles do not
+count; the parts between semicolons are sentences.
+
+Left open: a small entailment model takes "plans to open", "may open" and "is said to open" for "opened". The fact's
+main verb, or what its "is" says, is looked up in the text, and the words that govern it there in `words.toml` (the
+veridicality of an event: Saurí and Pustejovsky, 2009). Left out: the verb in other words than the fact's, degrees of
+certainty, and a word that governs over several sentences. Without the parser nothing is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from engine.core.text import sentences, word_set
 from engine.english.parser import parse
 from engine.english.pronouns import opens_with_pronoun
-from engine.english.tree import VERBAL, first_conjunct
-from engine.english.words import COUNTS, LIMITS
+from engine.english.tree import AUXILIARIES, BE, SUBJECTS, VERBAL, first_conjunct, has_child
+from engine.english.words import COUNTS, LEAVE_OPEN, LIMITS
 
 if TYPE_CHECKING:
-    from spacy.tokens import Token
+    from spacy.tokens import Doc, Token
 
 _ARTICLES = ("the", "a", "an")
-_AUXILIARIES = ("aux", "auxpass")
-_SHARED = ("nsubj", "nsubjpass", *_AUXILIARIES)  # what a later verb of a series has from the first one
+_SHARED = ("nsubj", "nsubjpass", *AUXILIARIES)  # what a later verb of a series has from the first one
+_IF = word_set("if unless whether")
+_UNDER_WILL = _IF | word_set("may might could possibly perhaps unlikely")  # less than "will"
+_NOT_YET = word_set("yet still")
+_DEPENDENT = ("xcomp", "ccomp", "acl", "pcomp", "acomp", "oprd", "prep")
 
 
 def states(sentence: str, fact: str) -> bool:
@@ -80,3 +90,88 @@ def _hangs_on(token: Token, held: set[int], series: set[int]) -> bool:
     if first.head == first or first.head.i in held:
         return True
     return token.dep_ in _SHARED and first_conjunct(token.head).i in series
+
+
+def left_open(text: str, fact: str) -> str:
+    """The word by which the text leaves open what the fact says plainly; empty where it says so, or nothing of it.
+
+    >>> [left_open(text, "The plant opened in May.") for text in ("It plans to open.", "It opened. More may open.")]
+    ['plans', '']
+    """
+    said = parse(fact)
+    main = _main(said) if said is not None else None
+    if said is None or main is None:
+        return ""
+    own = {form for token in said if token.pos_ != "PROPN" for form in _forms(token)}  # "May" is no "may"
+    weigh = _UNDER_WILL if "will" in own else LEAVE_OPEN | _IF
+
+    def opened(word: Token) -> str:
+        return _to_come(word) or next((token.text for token in _governing(word, own) if weigh & _forms(token)), "")
+
+    if opened(main):
+        return ""
+    first = ""
+    for part in sentences(text):
+        for mention in _mentions(main, text[slice(*part)]):
+            by = opened(mention)
+            if not by:
+                return ""
+            first = first or by
+    return first
+
+
+def _main(said: Doc) -> Token | None:
+    """The main verb; of "is" what it says."""
+    root = next((token for token in said if token.head == token), None)
+    told = (c for c in root.children if c.dep_ in ("attr", "acomp")) if root is not None and root.pos_ == "AUX" else ()
+    return next(iter(told), root)
+
+
+def _to_come(word: Token) -> str:
+    """The infinitive of what is to come: "was to open", "has yet to open", "a road to be opened"; else empty.
+
+    Not "the first road to be opened".
+    """
+    to = next((child for child in word.children if child.tag_ == "TO"), None)
+    late = word.head.lower_ in BE or any(child.lower_ in _NOT_YET for child in word.head.children)
+    counted = any(child.tag_ == "JJS" or child.lower_ in COUNTS for child in word.head.children)
+    by_itself = word.dep_ in ("acl", "advcl", "relcl") and has_child(word, "auxpass") and not counted
+    return word.doc[to.i : word.i + 1].text if to and (by_itself or (late and word.dep_ == "xcomp")) else ""
+
+
+def _mentions(main: Token, sentence: str) -> Iterator[Token]:
+    """The words of the sentence with the same lemma."""
+    lemma = _lemma(main.lower_)
+    if any(_lemma(word.strip(".,;:()\"'").lower()) == lemma for word in sentence.split()):
+        yield from (token for token in parse(sentence) or () if _lemma(token.lower_) == lemma)
+
+
+def _governing(word: Token, own: set[str]) -> Iterator[Token]:
+    """The words that may leave open what the word says: around it, around the fact's words, and above it."""
+    yield from (t for t in word.doc if t.dep_ == "advmod" and _lemma(t.head.lower_) in own and not t.head.like_num)
+    yield from _above(word)
+
+
+def _above(word: Token) -> Iterator[Token]:
+    for child in word.children:
+        if child.tag_ == "MD" or child.dep_ == "mark":
+            yield child
+        if child.dep_ == "advcl":
+            yield from (mark for mark in child.children if mark.lower_ in _IF)
+    if word.dep_ == "conj":  # it shares what is above the first verb, unless it has a subject of its own
+        yield from () if has_child(word, *SUBJECTS) else _above(word.head)
+    elif word.head != word and (word.dep_ in _DEPENDENT or word.head.pos_ == "AUX"):
+        yield word.head
+        yield from _above(word.head)
+
+
+def _forms(token: Token) -> set[str]:
+    return {token.lower_, _lemma(token.lower_)}
+
+
+@lru_cache(maxsize=4096)
+def _lemma(word: str) -> str:
+    from lemminflect import getLemma  # it loads spaCy, too
+
+    found = getLemma(word, upos="VERB")
+    return found[0].lower() if found else word

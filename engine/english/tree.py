@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.parser import is_participle
+from engine.english.parser import can_be
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -126,7 +126,7 @@ def tag_of(verb: Token) -> str:
     if verb.tag_ == "VBD":
         be = shared_be(verb)
         passive = be is not None and (be.lower_ in _NOT_PAST or has_child(verb, "agent"))
-        if passive or (_shares_have(verb) and is_participle(verb.lower_)):
+        if passive or (_shares_have(verb) and can_be(verb.lower_, "VBN")):
             return "VBN"
     if verb.dep_ != "conj" or any(has_child(one, *AUXILIARIES) for one in (verb, verb.head)):
         return verb.tag_
@@ -142,7 +142,7 @@ def _shares_have(verb: Token) -> bool:
 
 def shared_be(verb: Token) -> Token | None:
     """The form of "be" of the verb that this one is coordinated with, if it has no subject of its own."""
-    if verb.dep_ != "conj" or not is_bare(verb) or not is_participle(verb.lower_):
+    if verb.dep_ != "conj" or not is_bare(verb) or not can_be(verb.lower_, "VBN"):
         return None
     first = verb.head
     if first.lower_ in BE:
@@ -191,9 +191,8 @@ def is_indefinite(noun: Token) -> bool:
 
 def is_unreal(verb: Token) -> bool:
     """Does the word say what should, may or must not be, so that what it names need not exist?"""
-    modal = any(c.tag_ == "MD" for c in verb.children)
     return (
-        modal
+        any(c.tag_ == "MD" for c in verb.children)
         or is_negated(verb)
         or (verb.pos_ == "VERB" and is_instruction(verb))
         or any(c.lower_ in CONDITIONS for c in verb.lefts)

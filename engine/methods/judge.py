@@ -22,7 +22,7 @@ from engine.models.replies import bare, parse_option
 from engine.prompts import ask, fill
 
 Vote = Literal["x", "y", "tie"]
-Winner = Literal["x", "y", "tie", "disagreed", "unparsed"]
+Winner = Literal[Vote, "disagreed", "unparsed"]
 Said = TypeVar("Said", bound=Winner | None)
 VOTES = {"x": 1.0, "tie": 0.0, "y": -1.0}  # what a winner counts in a mean
 Level = Literal["none", "superficial", "partial", "full"]

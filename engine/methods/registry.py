@@ -58,11 +58,6 @@ def _by_place(score: Callable[..., Attribution]) -> Attribute:
     return lambda model, prompt, answer, spans, watch: score(model, prompt, answer, spans=spans, watch=watch)
 
 
-def _of_sources(name: str, score: Callable[..., Attribution], about: str, unit: str = "nats") -> Method:
-    """A method that leaves passages out."""
-    return Method(name, _by_place(score), unit, "score", about)
-
-
 def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
     """Leave-one-out down a hierarchy, by the proxy of the settings where they name one."""
     proxy: Any = load_writer(settings.proxy) if settings.proxy else None
@@ -89,6 +84,9 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
     counted: Json = {"count_citation_markers": settings.occlusion.count_citation_markers}
     gradient = partial(input_x_gradient, target=how.target, **counted)
     integrated = partial(integrated_gradients, target=how.target, steps=how.integrated_steps, **counted)
+    leave_out = partial(occlusion, floors=False, settings=settings.occlusion)
+    gain = partial(both_ways.both_ways, **counted)
+    open_up = partial(_hierarchical, settings.occlusion, **counted)
     left_out = "Drop in the answer's log-probability without the passage."
     gained = "Gain of each word by the passage, next to the others and alone: its likely source."
     opened = "Occlusion for many passages: a cheap look at all, then exact scores of those that matter."
@@ -96,9 +94,9 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
     reaction, squared = "How strongly the answer reacts to every input token.", f"squared gradient of the {how.target}"
     attention = partial(value_weighted_attention, **counted)
     return (
-        _of_sources("occlusion", partial(occlusion, floors=False, settings=settings.occlusion), left_out),
-        _of_sources(both_ways.METHOD, partial(both_ways.both_ways, **counted), gained, both_ways.UNIT),
-        _of_sources(hierarchy.METHOD, partial(_hierarchical, settings.occlusion, **counted), opened),
+        Method("occlusion", _by_place(leave_out), "nats", "score", left_out),
+        Method(both_ways.METHOD, _by_place(gain), both_ways.UNIT, "score", gained),
+        Method(hierarchy.METHOD, _by_place(open_up), "nats", "score", opened),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
         _of_tokens(GRADIENT_NORM, partial(gradient, form="norm"), squared, reaction),
         _of_tokens("integrated gradients", integrated, how.target, "Gradients along a path from zero."),

@@ -22,7 +22,7 @@ from engine.cases.store import CaseStore
 from engine.cases.words import DiffWord, word_diff
 from engine.core.errors import CaseError
 from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
-from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
+from engine.methods.refinement.run import RefinementReport, report_facts, report_scores
 
 # What differs between any two runs and says nothing about how they were made.
 NOT_SETTINGS = ("created", "inputs")

@@ -18,7 +18,7 @@ from engine.core.settings import Retrieval
 from engine.core.values import Case, Hit, Passage
 from engine.corpus.collection import Collection
 from engine.methods.refinement import advisor
-from engine.methods.refinement.assess import report_scores
+from engine.methods.refinement.run import report_scores
 from engine.models.protocols import Embedder
 from engine.models.reranker import load_reranker
 

@@ -37,8 +37,8 @@ from engine.cases.review import MARKED, MarkDraft, Review, with_labels, withdraw
 from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
-from engine.methods.refinement.assess import RefinementReport
 from engine.methods.refinement.gates import flags_of
+from engine.methods.refinement.run import RefinementReport
 from engine.methods.refinement.values import Gate
 from engine.report.drawings import drawn_signals
 from engine.studies.on_case import advice_on, library_quartiles, task_advice

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from engine.core.settings import Verification
-from engine.english.left_open import left_open
+from engine.english.stated import left_open
 from engine.methods.are.guards import guarded
 from engine.methods.are.values import Ruling
 from tests.engine.are.test_guards import read

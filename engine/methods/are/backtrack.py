@@ -66,21 +66,21 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
             old, new = (answer[start:end], change.new.strip()) if spot else (change.old, change.new)
             if spot and start == end and new[:1].isalnum():
                 new = f" {new}"  # put in between two words
-            why = edit.why if certain else f"{edit.why}; its position in the clause is uncertain"
-            placed = Placed(
-                id="",
-                clause=record.clause,
-                fact=number,
-                start=start,
-                end=end,
-                old=old,
-                new=new,
-                status="placed" if certain else "suggestion",
-                why=why,
-                evidence=evidence,
-                ruling=edit.ruling,
+            result.append(
+                Placed(
+                    id="",
+                    clause=record.clause,
+                    fact=number,
+                    start=start,
+                    end=end,
+                    old=old,
+                    new=new,
+                    status="placed" if certain else "suggestion",
+                    why=edit.why if certain else f"{edit.why}; its position in the clause is uncertain",
+                    evidence=evidence,
+                    ruling=edit.ruling,
+                )
             )
-            result.append(placed)
     unique: dict[tuple[int, int, str, str], Placed] = {}
     for one in sorted(without_overlaps(result), key=lambda e: (e.start, e.end, e.status != "placed")):
         unique.setdefault((one.start, one.end, one.old, one.new), one)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from engine.answer.citations import blanked, is_refusal
 from engine.core.progress import Watch
-from engine.core.text import ANY_CITATION
+from engine.core.text import ANY_CITATION, Span
 from engine.english.pronouns import Known, resolve
 from engine.english.statements import clause_starts, is_governed, split_with_pieces, unsplit
 from engine.methods.are.outline import OutlinedSentence, cells, is_label, outline
@@ -27,7 +27,6 @@ from engine.models.protocols import Writer
 from engine.models.replies import lines
 from engine.prompts import ask
 
-Span = tuple[int, int]
 _SHORTEST = 3  # words on either side of a cut
 # A question, also one in quotes or brackets; not a sentence that ends with one: 'He wrote "Who's Afraid?"'
 _ASKED = re.compile(r"\?[*\s]*$|^[*\s]*[\"“‘«(].*\?[\"”’»)*\s]*$", re.DOTALL)

@@ -117,8 +117,7 @@ def _with_relevance(
 
 def _closest(fact: str, text: str) -> str:
     parts = [text[start:end] for start, end in sentences(text)] or [text]
-    shares = word_shares(fact, parts)
-    return parts[max(range(len(parts)), key=lambda i: shares[i])]
+    return max(zip(word_shares(fact, parts), parts, strict=True), key=lambda one: one[0])[1]
 
 
 def _words(text: str) -> str:

@@ -12,7 +12,7 @@ roles: a role names a person or a body, and the model takes one for another ("li
 supportive verdict under 0.9 is unsure, and remains supportive, if the fact names a role by a common noun and the
 passage has no word near in meaning to it.
 left_open: a supportive verdict is unsure where the passage says the fact only as a plan, a possibility, a condition or
-somebody's claim (english/left_open.py).
+somebody's claim (english/stated.py).
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
 said elsewhere (with names_and_numbers): a supportive verdict is unsure where the passage has a name or number of the
@@ -38,12 +38,11 @@ from msgspec.structs import replace
 from engine.core.progress import Watch
 from engine.core.settings import Verification
 from engine.core.text import Span, sentences
-from engine.english.left_open import left_open
 from engine.english.notation import amounts, either_day, values
 from engine.english.parser import common_nouns
 from engine.english.parties import exchanged
 from engine.english.pronouns import opens_with_pronoun
-from engine.english.stated import states
+from engine.english.stated import left_open, states
 from engine.english.statements import split
 from engine.english.words import WHAT, WHO
 from engine.methods.are.anchor import SPEAKS, Anchor
@@ -251,18 +250,15 @@ def _elsewhere(fact: str, evidence: str) -> Iterator[tuple[str, str]]:
                 yield value, parts[near[0]]
 
 
-def _values(fact: str) -> Iterator[tuple[Span, str, Callable[[str], bool]]]:
+def _values(fact: str) -> Iterator[tuple[Span, str, Callable[[str], object]]]:
     """The names, and the numbers in digits, of a fact: where, as written, and whether a text has it."""
     for start, end, name in names(fact):
-        yield (start, end), name, partial(_has_word, name.split()[-1])
+        last = re.compile(rf"\b{re.escape(name.split()[-1])}(?!\w)", re.IGNORECASE)  # "Pets" may only open the fact
+        yield (start, end), name, last.search
     for one in amounts(fact):
         raw = fact[one.start : one.end]
         if any(c.isdigit() for c in raw):
             yield (one.start, one.end), raw, partial(_has_value, one.keys[0])
-
-
-def _has_word(word: str, text: str) -> bool:
-    return re.search(rf"\b{re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None  # "Pets" may only open the fact
 
 
 def _has_value(value: tuple[float | str, str], text: str) -> bool:

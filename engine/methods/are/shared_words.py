@@ -96,15 +96,9 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     names: list[str] = []
     for match in _NAME.finditer(fact):
         word = _POSSESSIVE_END.sub("", match.group())
-        if (
-            word.lower() in _NO_NAMES
-            or word in CURRENCIES
-            or (_opens(fact, match.start()) and not _is_name(fact, match))
-        ):
-            continue
-        if _within(match.start(), compared):
-            continue
-        if word not in names and not any(stem(part.lower()) in held for part in _PART.findall(word)):
+        plain = word.lower() in _NO_NAMES or (_opens(fact, match.start()) and not _is_name(fact, match))
+        there = any(stem(part.lower()) in held for part in _PART.findall(word))
+        if not (plain or there or word in CURRENCIES or word in names or _within(match.start(), compared)):
             names.append(word)
     numbers += [one for one in _in_other_units(fact, evidence) if not any(number in one for number in numbers)]
     return (*dict.fromkeys(numbers), *names, *(m for m in said if m not in names and stem(m.lower()) not in held))

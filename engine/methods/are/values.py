@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from engine.core.values import Value
-from engine.models.protocols import Entailment, Judged, Writer
+from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
 from engine.models.verdicts import UNSURE, verdict_note
 
 
@@ -71,11 +71,10 @@ class Decomposition(Value, frozen=True):
     text: str = ""
 
 
-VerdictName = Literal["supportive", "editing_required", "irrelevant", "unparsed"]
+VerdictName = Literal[VerdictClass, "unparsed"]
 Stand = Literal["borne out", "contradicted", "not found", "unsure", "not checked"]
 IN_WORDS: dict[str, Stand] = {"supportive": "borne out", "editing_required": "contradicted", "irrelevant": "not found"}
 """The verdicts of the paper in the words of the pages."""
-EvidenceFrom = Literal["case", "corpus", "both"]
 
 
 class Evidence(Value, frozen=True):
@@ -371,7 +370,7 @@ class AreRecord(Value, frozen=True):
     verifier: str
     editor: str
     decomposer: str
-    evidence_from: EvidenceFrom
+    evidence_from: Literal["case", "corpus", "both"]
     max_iterations: int
     finished: bool = True
     seconds: float = 0.0

@@ -73,15 +73,13 @@ def rate(solution: Solution, judge: Writer, watch: Watch = Watch(), *, dropped: 
     for done, (step, passage) in enumerate(asked):
         watch.step("relevance", done, len(asked))
         found = judge_relevance(judge, solution.problem.text, step.question, passage.text, watch)
-        level: Level | None = found.option  # type: ignore[assignment]
-        shares = found.probabilities
         ratings.append(
             Rating(
                 step=step.number,
                 passage=passage.id,
-                level=level,
+                level=found.option,  # type: ignore[arg-type]
                 raw=found.reply,
-                probabilities=shares,
+                probabilities=found.probabilities,
                 question=question_hash(step),
             )
         )

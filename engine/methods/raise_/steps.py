@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from engine.answer.prompt import passage_segments
 from engine.core.values import Passage, Prompt, Segment
-from engine.methods.raise_.values import Problem, ReasonStep, SubQuestion
+from engine.methods.raise_.values import Problem, ReasonStep, SubQuestion, Written
 from engine.models.replies import content
 from engine.prompts import ask, fill, system
 
@@ -161,9 +160,7 @@ def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple
 LABEL = "guess used only to search"
 
 
-def search_prompt(
-    kind: Literal["logical query", "principle", "hypothetical answer"], sub: SubQuestion | ReasonStep, shots: int = 0
-) -> Prompt:
+def search_prompt(kind: Written, sub: SubQuestion | ReasonStep, shots: int = 0) -> Prompt:
     """Ask for the text that is searched for a sub-question.
 
     The logical query (p_2 of Algorithm 1, figure 13) is the principle that the search should find: it may be wrong, so

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Literal
+from typing import Literal, get_args
 
 from engine.core.errors import InputError, RecordError
 from engine.core.settings import Decoding
@@ -134,10 +134,9 @@ def stated_answer(reply: str) -> str:
     return found[-1].strip(" *_\n") or reply.strip()
 
 
-Purpose = Literal[
-    "sub-questions", "logical query", "principle", "hypothetical answer", "sub-answer", "answer", "option"
-]
-Searched = Literal["logical query", "sub-question", "principle", "hypothetical answer", "problem"]
+Written = Literal["logical query", "principle", "hypothetical answer"]
+Searched = Literal[Written, "sub-question", "problem"]
+Purpose = Literal[Written, "sub-questions", "sub-answer", "answer", "option"]
 State = Literal["running", "done", "unparsed", "stopped"]
 
 
@@ -318,11 +317,10 @@ class ReasoningMethod:
 
     def calls(self, subquestions: int) -> int:
         """Model calls of a run with that many sub-questions."""
-        extra = int(self.searches in WRITTEN or self.principled)
+        extra = int(self.searches in get_args(Written) or self.principled)
         return 2 + subquestions * (1 + extra) if self.decomposed else 1 + extra
 
 
-WRITTEN: tuple[Searched, ...] = ("logical query", "principle", "hypothetical answer")
 METHODS = (
     ReasoningMethod(
         "raise", "RAISE", "one logical query per step; drops passages below T", "logical query", thresholded=True

@@ -10,52 +10,84 @@ and stopping where it finds no fault (the paper always revises).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.answer.citations import annotate
 from engine.answer.prompt import MARKERS, build_prompt
 from engine.core.errors import InputError
-from engine.core.progress import OnText, Watch
-from engine.core.settings import Decoding, Prompting
-from engine.core.values import Answer, Passage, Prompt, Segment
-from engine.methods.refinement.values import Purpose, Turn
-from engine.models.protocols import Writer
+from engine.core.progress import Watch
+from engine.core.settings import Decoding, Settings
+from engine.core.values import Answer, Case, Passage, Prompt, Segment
+from engine.methods.refinement.values import Gate, Purpose, Turn
+from engine.models.protocols import LanguageModel, Writer
 from engine.prompts import fill, system
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """The case and its writer. `draft` is A's answer and `prompt` the prompt it answers, once they are known.
+class Request:
+    """One case and what is asked of it. Labels are the passages' own `relevant`.
 
-    `read` is what the writer is given of the passages, each under its number; empty: all of them, whole. `flagged` are
-    the passages that the attribution trigger points at. `on_turn` gets each call as it ends, `on_text` the text so far.
+    `use_answer`: A is the case's answer, and where its prompt is known every condition reads that prompt; else the
+    writer writes A. `scorer` computes S2 and the gradient rows, by default the writer where it can. `history` is S3
+    over the loaded question set or the library's cases by this writer. `read` is what the writer is given of the
+    passages, each under its number (`read_by`); empty: all of them, whole.
     """
 
-    question: str
-    passages: tuple[Passage, ...]
+    case: Case
     writer: Writer
-    prompting: Prompting
-    decoding: Decoding
+    settings: Settings = Settings()
+    variants: tuple[str, ...] = field(default_factory=lambda: tuple(VARIANTS))
+    gate: Gate = "own"
+    use_answer: bool = False
+    scorer: LanguageModel | None = None
+    history: tuple[float, ...] = ()
     read: tuple[tuple[int, Passage], ...] = ()
+
+    @property
+    def given(self) -> Answer | None:
+        """A where it comes from elsewhere."""
+        own = self.case.answer
+        return Answer(text=own.text, tokens=own.tokens) if self.use_answer else None
+
+    @property
+    def given_prompt(self) -> Prompt | None:
+        """The prompt that the given A answers, if known."""
+        return self.case.prompt if self.use_answer else None
+
+    @property
+    def scores_with(self) -> LanguageModel:
+        """The model that S2 and the gradient rows are asked of; `require` says whether it can."""
+        return self.scorer or self.writer  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The inputs that all conditions share. `draft` is A's answer, `prompt` the prompt it answers, once known.
+
+    `flagged` are the passages that the attribution trigger points at. `on_turn` gets each call as it ends, the watch
+    the text so far.
+    """
+
+    request: Request
+    decoding: Decoding
     demonstrations: tuple[Segment, ...] = ()
     prompt: Prompt | None = None
     draft: Answer | None = None
     flagged: tuple[int, ...] = ()
     on_turn: Callable[[Turn], None] | None = None
-    on_text: OnText | None = None
     watch: Watch = Watch()
 
     def marker_of(self, number: int) -> str:
         """The citation of that passage."""
-        return MARKERS[self.prompting.citations].format(number)
+        return MARKERS[self.request.settings.prompting.citations].format(number)
 
     def ask(self, purpose: Purpose, prompt: Prompt) -> Turn:
         """One call of the writer, its answer with sentences and citations."""
-        reply = self.writer.generate(prompt, self.decoding, self.on_text, self.watch)
+        reply = self.request.writer.generate(prompt, self.decoding, self.watch.text, self.watch)
         # As for a given A, whatever part of the passages a small writer reads; from memory nothing can be cited.
-        limit = len(self.passages) if prompt.numbers else 0
-        annotated = annotate(reply, limit, self.prompting.citations)
+        limit = len(self.request.case.passages) if prompt.numbers else 0
+        annotated = annotate(reply, limit, self.request.settings.prompting.citations)
         turn = Turn(purpose=purpose, prompt=prompt, reply=annotated)
         if self.on_turn is not None:
             self.on_turn(turn)
@@ -65,8 +97,9 @@ class Conditions:
         """A's prompt: instruction, demonstrations, passages, question."""
         if self.prompt is not None:
             return self.prompt
-        numbers, given = zip(*self.read, strict=True) if self.read else ((), self.passages)
-        return build_prompt(self.question, given, self.prompting, self.demonstrations, numbers)
+        case, read = self.request.case, self.request.read
+        numbers, given = zip(*read, strict=True) if read else ((), case.passages)
+        return build_prompt(case.question, given, self.request.settings.prompting, self.demonstrations, numbers)
 
     def drafted(self) -> str:
         """The text of A's answer; `InputError` without one."""
@@ -98,17 +131,15 @@ def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
 
     The question follows the critique once more: without it small writers continue the critique.
     """
-    draft, asked = conditions.drafted(), {"question": conditions.question, "marker": conditions.marker_of(1)}
-    turns = (
-        Segment(kind="draft", role="assistant", text=draft),
-        Segment(kind="critique", text=fill("revise_turn", critique=critique, **asked)),
-    )
-    return Prompt(segments=(*conditions.baseline_prompt().segments, *turns))
+    question, marker = conditions.request.case.question, conditions.marker_of(1)
+    draft = Segment(kind="draft", role="assistant", text=conditions.drafted())
+    after = Segment(kind="critique", text=fill("revise_turn", critique=critique, question=question, marker=marker))
+    return Prompt(segments=(*conditions.baseline_prompt().segments, draft, after))
 
 
 def critique_prompt(conditions: Conditions) -> Prompt:
     """The request for a critique: passages, question, draft; no demonstrations, as in the paper."""
-    tail = fill("critique_draft", question=conditions.question, draft=conditions.drafted())
+    tail = fill("critique_draft", question=conditions.request.case.question, draft=conditions.drafted())
     shown = (segment for segment in conditions.baseline_prompt().segments if segment.kind == "passage")
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))
 

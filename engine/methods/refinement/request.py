@@ -1,4 +1,4 @@
-"""One case and what is asked of it: what every condition shares, A's signals, the stamp that runs are compared by.
+"""The inputs that the conditions of a request share, A's signals, the stamp that runs are compared by.
 
 Grounded refinement, sections 3.2 (signals), 3.6 (sampling and limits) and 4.5.2 (the truncation confound). Ours: where
 the model's window is small, the limit is lowered for all conditions alike. Left out: nothing.
@@ -7,7 +7,7 @@ the model's window is small, the limit is lowered for all conditions alike. Left
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -22,12 +22,12 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding, Retrieval, Settings
 from engine.core.values import Answer, Case, Json, Passage, Prompt, Stamp, inputs_hash, sha256
 from engine.methods import signals
-from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
+from engine.methods.refinement.conditions import Conditions, Request, omit_critique, revision_prompt
 from engine.methods.refinement.costs import metered
-from engine.methods.refinement.values import Cost, Gate, Refinement, Signals
+from engine.methods.refinement.values import Cost, Refinement, Signals
 from engine.methods.subject import answer_for, banner, occlusion_stamped
 from engine.models.embedder import load_embedder
-from engine.models.protocols import LanguageModel, Writer, require
+from engine.models.protocols import LanguageModel, require
 
 BY_STYLE = {"alce": 512, "garage": 1024}  # grounded refinement, section 3.6
 
@@ -43,52 +43,15 @@ def shared_limit(conditions: Conditions) -> int:
     E needs room for draft, critique and answer, each up to the limit; the others for draft and answer beside the
     longest of the fixed critiques, v2b's with every passage named.
     """
-    wanted, writer = conditions.decoding.max_new_tokens, conditions.writer
+    wanted, writer = conditions.decoding.max_new_tokens, conditions.request.writer
     window = getattr(writer, "window", None)
     if window is None or not isinstance(writer, LanguageModel):
         return wanted
-    everything = tuple(range(1, len(conditions.passages) + 1))
+    everything = tuple(range(1, len(conditions.request.case.passages) + 1))
     critiques = ".", omit_critique(replace(conditions, flagged=everything))
     drafted = replace(conditions, draft=Answer(text="."))  # next to no draft
     short, long = (len(writer.encode(revision_prompt(drafted, critique)).ids) for critique in critiques)
     return max(1, min(wanted, (int(window) - short) // 3, (int(window) - long) // 2))
-
-
-@dataclass(frozen=True)
-class Request:
-    """One case and what is asked of it. Labels are the passages' own `relevant`.
-
-    `use_answer`: A is the case's answer, and where its prompt is known every condition reads that prompt; else the
-    writer writes A. `scorer` computes S2 and the gradient rows, by default the writer where it can. `history` is S3
-    over the loaded question set or the library's cases by this writer. `read` is what the writer is given of the
-    passages, each under its number (`read_by`); empty: all of them, whole.
-    """
-
-    case: Case
-    writer: Writer
-    settings: Settings = Settings()
-    variants: tuple[str, ...] = tuple(VARIANTS)
-    gate: Gate = "own"
-    use_answer: bool = False
-    scorer: LanguageModel | None = None
-    history: tuple[float, ...] = ()
-    read: tuple[tuple[int, Passage], ...] = ()
-
-    @property
-    def given(self) -> Answer | None:
-        """A where it comes from elsewhere."""
-        own = self.case.answer
-        return Answer(text=own.text, tokens=own.tokens) if self.use_answer else None
-
-    @property
-    def given_prompt(self) -> Prompt | None:
-        """The prompt that the given A answers, if known."""
-        return self.case.prompt if self.use_answer else None
-
-    @property
-    def scores_with(self) -> LanguageModel:
-        """The model that S2 and the gradient rows are asked of; `require` says whether it can."""
-        return self.scorer or self.writer  # type: ignore[return-value]
 
 
 def read_by(
@@ -111,16 +74,7 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
     decoding = changed(
         request.settings.decoding, temperature=settings.temperature, max_new_tokens=asked_limit(request.settings)
     )
-    conditions = Conditions(
-        question=request.case.question,
-        passages=request.case.passages,
-        writer=request.writer,
-        prompting=request.settings.prompting,
-        decoding=decoding,
-        read=request.read,
-        demonstrations=shots,
-        prompt=request.given_prompt,
-    )
+    conditions = Conditions(request, decoding, shots, request.given_prompt)
     limit = shared_limit(conditions)
     notes = []
     if limit < decoding.max_new_tokens:

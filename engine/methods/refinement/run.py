@@ -1,4 +1,4 @@
-"""All conditions on one frozen case: A once, B once, the gradient rows once; each condition handed out as it ends.
+"""All conditions on one frozen case, then their scores: A once, B once, the gradient rows once, each as it ends.
 
 What fails (time-out, empty reply, prompt over the window, server gone) is a condition without an answer that says
 what happened; the others stand. A run that was stopped, or asked for more conditions later, goes on from what is
@@ -20,14 +20,13 @@ from engine.answer.citations import annotate, without_markers
 from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
 from engine.core.progress import Watch, whole
 from engine.core.text import sentences
-from engine.core.values import Answer
+from engine.core.values import Answer, Passage, Value
 from engine.methods import signals
 from engine.methods.refinement import gates
-from engine.methods.refinement.conditions import NAMING, VARIANTS, Condition, Conditions
+from engine.methods.refinement.conditions import NAMING, VARIANTS, Condition, Conditions, Request
 from engine.methods.refinement.costs import Deadline, metered
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
-    Request,
     conditions_of,
     decoding_for,
     own_tokens,
@@ -39,7 +38,7 @@ from engine.methods.refinement.request import (
     stamp_for,
 )
 from engine.methods.refinement.values import WITH_ANSWER, Outcome, Refinement, Signals, Trigger, Turn, Variant
-from engine.models.protocols import require
+from engine.models.protocols import Entailment, require
 
 
 def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
@@ -97,7 +96,8 @@ def nothing_to_name(name: str, trigger: Trigger) -> bool:
 
 def given(answer: Answer, conditions: Conditions) -> Variant:
     """A where the answer comes from elsewhere: nothing is written and nothing is spent."""
-    own = annotate(answer, len(conditions.passages), conditions.prompting.citations)
+    asked = conditions.request
+    own = annotate(answer, len(asked.case.passages), asked.settings.prompting.citations)
     empty = not own.text.strip()
     return Variant(
         name="A",
@@ -197,6 +197,7 @@ class _Refining:
         seconds = self.request.settings.refinement.seconds
         deadline = Deadline(self.watch.cancel, seconds, self._clock)
         turns, heard = list[Turn](), self.watch.text
+        named = (lambda text: heard(f"{method.name}: {text}")) if heard else None
         own, settings, name = self.conditions.decoding, self.request.settings, self.request.writer.name
         conditions = replace(
             self.conditions,
@@ -204,9 +205,8 @@ class _Refining:
             prompt=sent_for_a(self.value) or self.conditions.prompt,
             draft=self.value.baseline,
             flagged=trigger.passages if trigger else (),
-            watch=replace(self.watch, cancel=deadline),
             on_turn=turns.append,
-            on_text=(lambda text: heard(f"{method.name}: {text}")) if heard else None,
+            watch=replace(self.watch, cancel=deadline, text=named),
         )
         problem: tuple[Outcome, str] | None = None
         with metered(self.request.writer) as meter:
@@ -279,3 +279,88 @@ class _Refining:
         cost = changed(meter.cost, backwards=rows.backwards if rows else 0)
         shared = {**self.value.shared, "gradient": cost}
         return changed(self.value, gradient=rows, gradient_missing=missing, shared=shared)
+
+
+# The scores of the answers by a verifier (section 3.5): citations and, which is ours, A's facts in the other answers.
+# Probabilities are kept by pair, so that marking a passage recomputes every score without a model. Left out: the
+# paper's second scorer; another verifier is another run.
+
+
+class RefinementReport(Value, frozen=True):
+    """`entailments`: probability by the hash of (claim, evidence), as `verifier` gave it.
+
+    `facts`: the atomic facts of A with their verdicts, where A was taken apart. `labels`: relevance by the passage's
+    number as the triggers saw it, for those that had one.
+    """
+
+    refinement: Refinement
+    verifier: str = ""
+    entailments: dict[str, float] = {}
+    facts: tuple[tuple[str, str], ...] = ()
+    labels: dict[str, bool] = {}
+
+
+def refine_case(
+    request: Request,
+    *,
+    earlier: RefinementReport | None = None,
+    verifier: Entailment | None = None,
+    facts: tuple[tuple[str, str], ...] = (),
+    watch: Watch = Watch(),
+) -> Iterator[RefinementReport]:
+    """Run the conditions and the verifier: the report after every step.
+
+    The case carries the current labels, `facts` are those of A with their verdicts. Raises what `refining` raises.
+    """
+    labels = {str(number): label for number, label in request.case.labels.items() if label is not None}
+    by, kept = (earlier.verifier, earlier.entailments) if earlier else ("", {})
+    for value in refining(request, earlier.refinement if earlier else None, watch):
+        report = RefinementReport(refinement=value, verifier=by, entailments=kept, facts=facts, labels=labels)
+        yield report
+    if verifier is not None:
+        yield assessed(report, request.case.passages, verifier, watch)
+
+
+def assessed(
+    report: RefinementReport, passages: Sequence[Passage], verifier: Entailment, watch: Watch = Watch()
+) -> RefinementReport:
+    """Ask the verifier for every pair that the scores need and that it has not judged yet."""
+    kept = dict(report.entailments) if report.verifier == verifier.name else {}
+    entails = signals.remembered(lambda pairs: verifier.entailment(pairs, watch).tolist(), kept)
+    for answer in answers_of(report.refinement).values():
+        signals.scores_of(answer, passages, entails)
+        signals.facts_kept(report.facts, answer.text, entails)
+    return changed(report, verifier=verifier.name, entailments=kept)
+
+
+def answers_of(refinement: Refinement) -> dict[str, Answer]:
+    """The answer of each condition that has one."""
+    return {name: v.answer for name, v in refinement.variants.items() if v.answer is not None}
+
+
+def report_facts(report: RefinementReport) -> dict[str, tuple[signals.FactKept, ...]]:
+    """For each condition, which facts of A its answer still says; empty where the verifier was not asked."""
+    ask = _remembering(report.entailments)
+    try:
+        return {
+            name: signals.facts_kept(report.facts, a.text, ask) for name, a in answers_of(report.refinement).items()
+        }
+    except KeyError:  # facts were found after the verifier was asked: the next run asks it again
+        return {}
+
+
+def report_scores(
+    report: RefinementReport, passages: Sequence[Passage], golds: Sequence[str] = ()
+) -> dict[str, signals.Scores]:
+    """Scores of every condition with an answer, with the labels that the passages carry now; no model is asked."""
+    ask, found = _remembering(report.entailments), {}
+    for name, answer in answers_of(report.refinement).items():
+        try:
+            found[name] = signals.scores_of(answer, passages, ask, golds)
+        except KeyError:  # the verifier has not been asked about this answer yet
+            found[name] = signals.scores_of(answer, passages, None, golds)
+    return found
+
+
+def _remembering(entailments: dict[str, float]) -> Callable[[Sequence[tuple[str, str]]], list[float]]:
+    return lambda pairs: [entailments[signals.pair_key(*pair)] for pair in pairs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec.structs import asdict
 
@@ -10,20 +10,10 @@ from engine.core.settings import Decoding
 from engine.core.values import Answer, Attribution, Json, Prompt, Stamp, Value
 
 Gate = Literal["own", "always"]
-Outcome = Literal[
-    "answered",
-    "not triggered",
-    "not applicable",
-    "refused",
-    "copied",
-    "cut",
-    "empty",
-    "too long",
-    "timed out",
-    "failed",
-]
+WithAnswer = Literal["answered", "not triggered", "refused", "copied", "cut"]
+WITH_ANSWER: tuple[WithAnswer, ...] = get_args(WithAnswer)
+Outcome = Literal[WithAnswer, "not applicable", "empty", "too long", "timed out", "failed"]
 Purpose = Literal["answer", "critique", "revision"]
-WITH_ANSWER: tuple[Outcome, ...] = ("answered", "not triggered", "refused", "copied", "cut")
 
 
 class Turn(Value, frozen=True):
@@ -66,8 +56,8 @@ class Variant(Value, frozen=True):
     """One condition on the case. `trigger` is None for A, B and C1, which no rule starts; `seed` is its own stream.
 
     `outcome` "not triggered": the answer is A's, byte for byte; "not applicable": a critique that names passages has
-    none to name. `problem` says what happened to one without an
-    answer, or what to know of one that has it (refused, copied from its instructions, cut at the token limit).
+    none to name. `problem` says what happened to one without an answer, or what to know of one that has it (refused,
+    copied from its instructions, cut at the token limit).
     """
 
     name: str

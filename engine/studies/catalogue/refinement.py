@@ -21,10 +21,10 @@ from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Case, Json, Stamp
 from engine.methods.flags import FEWEST_RANKED
 from engine.methods.judge import VOTES, PairJudgement, Winner, first_share, judge_pair, judge_warning, swapped, tally
-from engine.methods.refinement.assess import report_scores
 from engine.methods.refinement.conditions import NAMING, VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
 from engine.methods.refinement.request import asked_limit
+from engine.methods.refinement.run import report_scores
 from engine.methods.refinement.values import Cost, Refinement
 from engine.methods.signals import deployed_cost
 from engine.models.embedder import DEFAULT

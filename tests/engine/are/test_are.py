@@ -14,11 +14,10 @@ from engine.core.progress import Watch
 from engine.core.settings import Settings, Verification
 from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.collection import Collection
-from engine.methods.are.are import check_answer, checking, measures
+from engine.methods.are.are import check_answer, checking, deciding, measures
 from engine.methods.are.backtrack import clause_evidence, revised
 from engine.methods.are.evidence import Sources, find_evidence
 from engine.methods.are.guards import COPIED
-from engine.methods.are.rounds import deciding
 from engine.methods.are.tools import Task, Tools
 from engine.methods.are.values import AreRecord, Check, Evidence, Fact, FactRecord, Iteration, Ruling
 from engine.models.embedder import ScriptedEmbedder

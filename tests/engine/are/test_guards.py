@@ -10,6 +10,7 @@ from engine.core.settings import Verification
 from engine.english.stated import states
 from engine.methods.are import guards
 from engine.methods.are.anchor import anchors, closest, contested
+from engine.methods.are.are import deciding
 from engine.methods.are.event_order import against, dated_parts, orders, turned
 from engine.methods.are.guards import (
     COPIED,
@@ -23,7 +24,6 @@ from engine.methods.are.guards import (
     word_for_word,
 )
 from engine.methods.are.quantities import quantities
-from engine.methods.are.rounds import deciding
 from engine.methods.are.values import Check, Evidence, Ruling
 from engine.models.protocols import Judged
 from tests.engine.are.scripted import WordVerifier

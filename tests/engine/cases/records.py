@@ -17,8 +17,8 @@ from engine.core.settings import Retrieval, Settings
 from engine.core.values import Analysis, Case, Document, Stamp, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.attr_rag import attr_rag
-from engine.methods.refinement.assess import refine_case
-from engine.methods.refinement.request import Request
+from engine.methods.refinement.conditions import Request
+from engine.methods.refinement.run import refine_case
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer

@@ -28,7 +28,7 @@ from engine.core.values import Attribution
 from engine.corpus.samples import SAMPLES
 from engine.methods.attr_rag import AttrRag
 from engine.methods.raise_.threshold import primer
-from engine.methods.refinement.assess import report_facts
+from engine.methods.refinement.run import report_facts
 from engine.methods.used_supports import UsedSupports
 from engine.report.build import html_report
 from tests.analysing import replay_here

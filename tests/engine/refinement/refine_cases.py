@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.values import Answer, Attribution, Case, Details, Passage, Stamp
-from engine.methods.refinement.request import Request
+from engine.methods.refinement.conditions import Request
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 
 QUESTION = "Who built the bridge?"

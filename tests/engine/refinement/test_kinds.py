@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.refinement_kinds import overlap_heuristic_prunes, rewrite_keeps_grounded, self_refine_adds_unsupported
-from engine.methods.refinement.assess import RefinementReport, assessed
-from engine.methods.refinement.run import refine
+from engine.methods.refinement.run import RefinementReport, assessed, refine
 from engine.methods.refinement.values import Trigger
 from tests.engine.refinement.refine_cases import NoTrains, passages, request, writer
 

@@ -10,9 +10,8 @@ from engine.analyses.refinement import analysis_of, reports_of
 from engine.answer.citations import annotate
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
-from engine.methods.refinement.assess import RefinementReport, assessed, report_scores
-from engine.methods.refinement.request import Request
-from engine.methods.refinement.run import refine
+from engine.methods.refinement.conditions import Request
+from engine.methods.refinement.run import RefinementReport, assessed, refine, report_scores
 from engine.methods.signals import overlap_history, scores_of
 from engine.models.scripted import ScriptedWriter
 from tests.engine.refinement.refine_cases import DRAFT, QUESTION, passages, writer
