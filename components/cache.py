@@ -59,6 +59,12 @@ def evaluation(name: str, written: tuple[int, int]) -> Evaluation:
 
 
 @st.cache_resource(show_spinner=False)
+def begun_runs() -> dict[str, Run[Any]]:
+    """What sessions began on a thing that all share, by the run's name ("facts:CASE"): all show it and may cancel it."""
+    return {}
+
+
+@st.cache_resource(show_spinner=False)
 def preparation() -> Run[None]:
     """The first start's work, begun once a process: the first sample corpus ingested, the first case written."""
     return questions().start(lambda run: workbench().prepare_first(run.watch), "preparation")

@@ -38,7 +38,7 @@ def _entry(entry: Entry) -> None:
     left, right = st.columns([6, 1], vertical_alignment="center")
     left.markdown(f"**{plain(entry.name)}**: {plain(entry.good_for)}")
     left.caption(plain(costs(entry)))
-    name = f"install {entry.name}"
+    name = f"install:{entry.name}"
     run = state.run_of(name)
     right.button(
         next_step(entry),

@@ -128,6 +128,23 @@ class Run(Generic[T]):
             self.future.cancel()
 
 
+class Shared:
+    """A run that another session began: all is the run's own but `ended`, since each session draws its page by itself.
+
+    A session that was loaded anew is another one, too.
+    """
+
+    def __init__(self, run: Run[Any]) -> None:
+        self._run, self.ended = run, False
+
+    def see(self) -> None:
+        """Note whether it has ended; called before a page reads anything that runs write."""
+        self.ended = not self._run.running
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)
+
+
 class Lane:
     """Threads that take runs in the order in which they were asked for, and how long runs have taken.
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from components.runs import Run
+from components.cache import begun_runs
+from components.runs import Run, Shared
 
 _CASE = "groundwork_case"
 _RUNS = "groundwork_runs"
@@ -104,19 +105,29 @@ def selected_places() -> tuple[str, ...]:
     return tuple(f"{name}-{selected[name]}" for name in SELECTABLE if name in selected)
 
 
-def run_of(name: str) -> Run[Any] | None:
-    """This session's run of that name, running or finished."""
-    runs: dict[str, Run[Any]] = st.session_state.get(_RUNS, {})
+def run_of(name: str) -> Run[Any] | Shared | None:
+    """The run of that name: this session's, running or finished, or one that another session began and that still runs."""
+    runs: dict[str, Run[Any] | Shared] = st.session_state.setdefault(_RUNS, {})
+    own, begun = runs.get(name), begun_runs().get(name)
+    if begun is not None and begun.running and not (own is not None and own.running):
+        runs[name] = Shared(begun)
     return runs.get(name)
 
 
 def keep_run(name: str, run: Run[Any]) -> None:
-    """Remember a run under a name; an earlier one of that name is asked to stop."""
-    runs: dict[str, Run[Any]] = st.session_state.setdefault(_RUNS, {})
-    earlier = runs.get(name)
+    """Remember a run under a name; an earlier one of that name is asked to stop.
+
+    A name with a colon tells what is worked on ("facts:CASE"): other sessions find the run by it.
+    """
+    earlier = run_of(name)
     if earlier is not None and earlier.running:
         earlier.stop()
-    runs[name] = run
+    st.session_state[_RUNS][name] = run
+    if ":" in name:
+        begun = begun_runs()
+        for ended in [one for one, other in begun.items() if not other.running]:
+            begun.pop(ended, None)
+        begun[name] = run
 
 
 def see_runs() -> None:

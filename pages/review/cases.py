@@ -128,7 +128,7 @@ def take_away(case: Case) -> None:
 def replaying(case: Case) -> None:
     """Run a replay and show what does not reproduce first."""
     st.write("A fresh process scores the inputs again without the stored results, then compares every number.")
-    name = f"replay_{case.id}"
+    name = f"replay:{case.id}"
     run = state.run_of(name)
     if st.button("Replay", disabled=run is not None and not run.ended):
         state.keep_run(name, analyses().start(lambda run: replay(case, run.watch)))

@@ -127,3 +127,38 @@ def test_a_stage_says_what_is_left_at_its_own_pace():
     wait([stages.future])
     assert stages.entered is not None and stages.entered[1] == 2  # what an earlier stage did says nothing of this one
     assert stages.place("") == "scoring 2 of 9"
+
+
+def draw_shared():
+    import threading
+
+    import streamlit as st
+
+    from components import state
+    from components.polling import wait_for
+    from components.runs import Lane
+
+    if st.session_state.get("begins"):
+        gate, st.session_state.begins = threading.Event(), False
+        st.session_state.gate = gate
+        state.keep_run("work:case", Lane("test").start(lambda run: gate.wait(60) and run.watch.step("after the gate")))
+    state.run_of("work:case")
+    state.see_runs()
+    wait_for("work:case", "Working")
+
+
+def test_a_session_loaded_anew_shows_a_run_on_a_case_and_can_stop_it():
+    first = AppTest.from_function(draw_shared, default_timeout=60)
+    first.session_state.begins = True
+    first.run()
+    second = AppTest.from_function(draw_shared, default_timeout=60).run()
+    (bar,) = second.get("progress")
+    assert bar.proto.text.startswith("Working")
+    second.button[0].click().run()
+    first.session_state.gate.set()
+    run = first.session_state.groundwork_runs["work:case"]
+    wait([run.future])
+    assert run.was_cancelled
+    for session in (first, second):  # each draws the end by itself
+        assert [info.value for info in session.run().info] == [run.problem]
+    assert not AppTest.from_function(draw_shared, default_timeout=60).run().info  # a third never saw it
