@@ -60,7 +60,7 @@ def evaluation(name: str, written: tuple[int, int]) -> Evaluation:
 
 @st.cache_resource(show_spinner=False)
 def begun_runs() -> dict[str, Run[Any]]:
-    """What sessions began on a thing that all share, by the run's name ("facts:CASE"): all show it and may cancel it."""
+    """Runs on what all sessions share, by name ("facts:CASE"): every session shows them and may cancel them."""
     return {}
 
 

@@ -106,7 +106,7 @@ def selected_places() -> tuple[str, ...]:
 
 
 def run_of(name: str) -> Run[Any] | Shared | None:
-    """The run of that name: this session's, running or finished, or one that another session began and that still runs."""
+    """The run of that name: this session's, running or finished, or one that runs for another session."""
     runs: dict[str, Run[Any] | Shared] = st.session_state.setdefault(_RUNS, {})
     own, begun = runs.get(name), begun_runs().get(name)
     if begun is not None and begun.running and not (own is not None and own.running):

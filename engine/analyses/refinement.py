@@ -37,7 +37,7 @@ from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_has
 from engine.methods import registry
 from engine.methods.refinement.conditions import VARIANTS, Request
 from engine.methods.refinement.gates import EVERY_TIME, Labels, flags_trigger, gated, overlap_trigger
-from engine.methods.refinement.request import own_tokens, read_by, same_rows, same_texts, scored_prompt, stamp_ahead
+from engine.methods.refinement.request import other_texts, own_tokens, read_by, same_rows, scored_prompt, stamp_ahead
 from engine.methods.refinement.run import (
     RefinementReport,
     assessed,
@@ -475,13 +475,14 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
 class Ahead(NamedTuple):
     """The conditions that a run writes, and those that it sets back to A, as their rule does not fire.
 
-    `stored` is the run that it continues; None where there is none, or where it `replaces` the one there is.
+    `stored` is the run that it continues; None where there is none, or where it replaces the one there is, which has
+    `other` inputs, versions or settings.
     """
 
     writes: list[str]
     set_back: list[str]
     stored: Refinement | None
-    replaces: bool
+    other: tuple[str, ...] = ()
 
 
 def run_ahead(case: Case, options: RefinementOptions, settings: Settings) -> Ahead:
@@ -489,8 +490,9 @@ def run_ahead(case: Case, options: RefinementOptions, settings: Settings) -> Ahe
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     wanted = [name for name in VARIANTS if name in {*options.variants, "B"}]
     value = report.refinement if report else None
-    if value is None or not same_texts(value.stamp, _stamp_ahead(value, case, options, settings)):
-        return Ahead([n for n in wanted if n != "A" or not options.use_answer], [], None, value is not None)
+    other = other_texts(value.stamp, _stamp_ahead(value, case, options, settings)) if value else ()
+    if value is None or other:
+        return Ahead([n for n in wanted if n != "A" or not options.use_answer], [], None, other)
     held = {name: v for name, v in value.variants.items() if v.answer is not None}
     rules = _rules(value, case.labels, options.gate, settings)
     changed = [n for n in VARIANTS if n in held and n in rules and not stands(held[n], rules[n])]
@@ -501,7 +503,7 @@ def run_ahead(case: Case, options: RefinementOptions, settings: Settings) -> Ahe
         if n in value.variants and value.gradient and (rule.rule == "unavailable" or nothing_to_name(n, rule))
     }
     ahead = [n for n in VARIANTS if (n in wanted and n not in {*held, *idle}) or (n in changed and rules[n].fired)]
-    return Ahead(ahead, [name for name in changed if not rules[name].fired], value, False)
+    return Ahead(ahead, [name for name in changed if not rules[name].fired], value)
 
 
 def _stamp_ahead(value: Refinement, case: Case, options: RefinementOptions, settings: Settings) -> Stamp:
@@ -529,7 +531,7 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
     if ahead.set_back:
         parts.append(f"{', '.join(ahead.set_back)} set back to A, because the trigger does not fire")
     said = ", ".join(parts) + "."
-    return f"{said} Replaces the stored run, which has other settings or inputs." if ahead.replaces else said
+    return f"{said} Replaces the stored run, which differs in {', '.join(ahead.other)}." if ahead.other else said
 
 
 KIND = Kind(

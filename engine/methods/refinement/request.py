@@ -119,7 +119,7 @@ def decoding_for(condition: str, decoding: Decoding, draft: Answer | None, setti
 
 
 def stamp_for(request: Request, decoding: Decoding) -> Stamp:
-    """The inputs, the writer and the settings of a run: one with the same texts (`same_texts`) continues another.
+    """The inputs, the writer and the settings of a run: one with the same texts (`other_texts`) continues another.
 
     The scorer is not part of it: another one measures the same answers again.
     """
@@ -181,21 +181,26 @@ NO_TEXT = {
 NO_ROWS = ("used_top", "share", "ratio")  # settings of the gradient that only the rules read
 
 
-def same_texts(stamp: Stamp, other: Stamp) -> bool:
-    """Whether the texts of both runs have the same inputs, writer and settings."""
-    one, two = (
-        changed(
-            each,
-            created="",
-            settings={
-                stage: _without(values, NO_TEXT.get(stage, ()))
-                for stage, values in each.settings.items()
-                if stage not in ("gradient", "occlusion")
-            },
-        )
-        for each in (stamp, other)
-    )
-    return one == two
+def other_texts(stamp: Stamp, other: Stamp) -> tuple[str, ...]:
+    """What sets the texts of two runs apart: inputs, writer, versions, or settings as `stage.field`; none continues.
+
+    >>> other_texts(Stamp(model="m", settings={"decoding": {"seed": 1}}), Stamp(model="n", settings={"given": True}))
+    ('model', 'decoding.seed', 'given')
+    """
+    one, two = map(_text_stamp, (stamp, other))
+    return tuple(name for name in dict.fromkeys((*one, *two)) if one.get(name) != two.get(name))
+
+
+def _text_stamp(stamp: Stamp) -> Json:
+    settings = {
+        f"{stage}.{field}" if field else stage: value
+        for stage, values in stamp.settings.items()
+        if stage not in ("gradient", "occlusion")
+        for field, value in (values.items() if isinstance(values, dict) else (("", values),))
+        if field not in NO_TEXT.get(stage, ())
+    }
+    whole = stamp.to_dict()
+    return {**{name: whole[name] for name in whole if name not in ("settings", "created")}, **settings}
 
 
 def same_rows(stamp: Stamp, other: Stamp) -> bool:

@@ -29,9 +29,9 @@ from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
     conditions_of,
     decoding_for,
+    other_texts,
     own_tokens,
     same_rows,
-    same_texts,
     scored_prompt,
     sent_for_a,
     signals_of,
@@ -149,7 +149,7 @@ class _Refining:
         fresh = Refinement(
             stamp=stamp, gate=request.gate, order=request.variants, decoding=self.conditions.decoding, notes=notes
         )
-        kept = earlier if earlier is not None and same_texts(earlier.stamp, stamp) else fresh
+        kept = earlier if earlier is not None and not other_texts(earlier.stamp, stamp) else fresh
         shown = scored_prompt(request, kept).numbers
         other = kept.gradient is not None and {n for (n,) in kept.gradient.sources} != {*shown}  # as in older runs
         if kept.scorer != request.scores_with.name or other:
