@@ -9,18 +9,16 @@ from typing import NamedTuple
 import streamlit as st
 
 from components.cache import workbench
-from components.checking import check_button
+from components.checking import check_button, is_being_checked
 from components.html import banner, escape, plain, show, tag
 from components.pages import page_link
 from components.sentences import KINDS
 from components.settings_panel import chosen_settings
-from engine.analyses.case_verdict import CaseVerdict, FactState, case_verdict, verdict_line, without_source
+from engine.analyses.case_verdict import CaseVerdict, case_verdict, verdict_line, without_source
 from engine.answer.in_documents import doubted, nothing_said, probably_answered, unknown
 from engine.cases.review import Review
 from engine.core.text import counted
 from engine.core.values import Case
-
-COLOURS: dict[FactState, str] = {**KINDS, "edited": "good"}
 
 
 class Part(NamedTuple):
@@ -39,9 +37,9 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     # Who signed has read whether the documents answer.
     doubt = "" if review.status == "signed off" else doubted(case, chosen_settings().retrieval)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="case_head"):
-        if verdict is None:
+        if verdict is None and not (offer and is_being_checked(case)):
             show(tag("p", escape(_unchecked(case)), class_="gw-unchecked"), width="content")
-        elif not absent and not doubt:  # facts may be borne out and not answer the question
+        elif verdict is not None and not absent and not doubt:  # facts may be borne out and not answer the question
             show(_bar(verdict), width="content")
         if verdict is None and offer and case.answer.text.strip() and case.answer.finished and not case.answer.refused:
             check_button(case, key=f"check_{case.id}")
@@ -87,8 +85,7 @@ def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
 def _bar(verdict: CaseVerdict) -> str:
     """A bar with a part per state of the facts; the link next to it says the same in words."""
     parts = "".join(
-        tag("i", "", class_=f"gw-{COLOURS[state]}", style=f"flex-grow:{count}")
-        for state, count in verdict.facts.items()
+        tag("i", "", class_=f"gw-{KINDS[state]}", style=f"flex-grow:{count}") for state, count in verdict.facts.items()
     )
     return tag("span", parts, class_="gw-verdicts", aria_hidden="true")
 

@@ -22,14 +22,19 @@ def start_check(case: Case) -> None:
     begin(case, FACTS, FactsOptions(), check_name(case.id))
 
 
+def is_being_checked(case: Case) -> bool:
+    """Whether a check of the case runs, or waits for its turn."""
+    run = state.run_of(check_name(case.id))
+    return run is not None and not run.ended
+
+
 def check_button(case: Case, *, key: str) -> None:
     """The button that begins the check; its progress while it runs, and what went wrong with it."""
-    run = state.run_of(check_name(case.id))
-    if run is not None and not run.ended:
+    if is_being_checked(case):
         wait_for(check_name(case.id), "Checking the answer")
         return
     if st.button("Check the answer", key=key, type="primary"):
         start_check(case)
         st.rerun()
-    if run is not None:
+    if (run := state.run_of(check_name(case.id))) is not None:
         say_problem(run)

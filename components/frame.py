@@ -37,7 +37,7 @@ EXAMPLES = {
         f"An answer with planted errors: checked, edited and signed off. {_ADDS}",
         "ask/audit",
     ),
-    EXAMPLE: Example("Open the worked example", f"One question with every analysis already run. {_ADDS}", "ask/ask"),
+    EXAMPLE: Example("Open the worked example", f"One question: checked, attributed and refined. {_ADDS}", "ask/ask"),
     SOLVED: Example(
         "Open the solved example",
         f"A physics problem that a larger model solved step by step, with what each step read. {_ADDS}",
