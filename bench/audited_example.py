@@ -13,13 +13,13 @@ import sys
 
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import case_verdict
+from engine.analyses.case_verdict import by_machine
 from engine.analyses.facts import record_of
 from engine.analyses.kind import FACTS
 from engine.cases.bundled import AUDITED, audit_example, file_of
 from engine.cases.case_file import write_case_file
 from engine.cases.places import numbered, verdict_of
-from engine.cases.review import MarkDraft, review_of, sign_off
+from engine.cases.review import MarkDraft, sign_off
 from engine.core.values import Case
 from engine.methods.are.backtrack import proposed
 from engine.workbench import Workbench
@@ -60,10 +60,9 @@ def make(bench: Workbench) -> Case:
 
 def sign(bench: Workbench) -> None:
     """Sign off the example's text with its accepted edits."""
-    verdict = case_verdict(bench.cases.load(AUDITED), review_of(bench.cases.history(AUDITED)))
-    assert verdict is not None
-    drafts = sign_off(REVIEWER, "stands as edited", CONCLUDED, verdict.headline)
-    bench.cases.add_marks(AUDITED, drafts)
+    machine = by_machine(bench.cases.load(AUDITED))
+    assert machine is not None
+    bench.cases.add_marks(AUDITED, sign_off(REVIEWER, "stands as edited", CONCLUDED, machine.headline))
 
 
 def _mark(bench: Workbench, target: str, value: str, reason: str, machine: str) -> None:

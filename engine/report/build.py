@@ -334,9 +334,16 @@ TRACKED = "Struck through: taken out. Underlined: put in. Undecided edits await 
 
 
 def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple[Block, ...]:
-    """The summary; `content` and `head` are the hashes that tell this case and its history from any other."""
+    """The summary, a reviewer's conclusion first.
+
+    `content` and `head` are the hashes that tell this case and its history from any other.
+    """
     verdict = case_verdict(case, review)
-    blocks: list[Block] = [Text((TextRun(verdict_line(case, verdict), "strong"),), "answer")]
+    blocks: list[Block] = []
+    if review.conclusion:
+        concluded = f"{review.conclusion.value.capitalize()}: {_status(review)}."
+        blocks.append(Text((TextRun(concluded, "strong"),), "answer"))
+    blocks.append(Text((TextRun(verdict_line(case, verdict), "text" if blocks else "strong"),), "answer"))
     if before := changed_by_review(case, verdict):
         blocks.append(plain(before, "note"))
     if doubt := unknown(case):

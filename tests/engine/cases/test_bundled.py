@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from html import unescape
 
 import pytest
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from bench.audited_example import PLANTED
 from bench.refinement_kinds import KINDS
 from bench.worked_example import CONDITIONS, CORPUS, PROBLEM, QUESTION, WRITER
-from engine.analyses.case_verdict import case_verdict
+from engine.analyses.case_verdict import by_machine, case_verdict
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.kind import plain
@@ -116,7 +117,18 @@ def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewer
     assert {sentence.state for sentence in verdict.sentences} == {"borne out", "edited"}
     assert verdict.accepted >= 1 and not verdict.undecided and verdict.overridden >= 1
     assert verdict.citations_supported == verdict.citations
-    assert "edited<small>by embedded, probability" in html_report(case, history)
+    page = unescape(html_report(case, history))
+    assert "edited<small>by embedded, probability" in page
+    # The first page says the conclusion first, then the facts, then what the machine alone said.
+    told = (
+        "Stands as edited: signed off by",
+        verdict.headline,
+        "The machine's verdict, before the review",
+        "Final text",
+    )
+    places = [page.index(words) for words in told]
+    assert places == sorted(places)
+    assert review.conclusion.machine == by_machine(case).headline
     accepted = [wrong for wrong in PLANTED if wrong not in verdict.text]
     assert accepted and all(PLANTED[wrong] in verdict.text for wrong in accepted)
 
