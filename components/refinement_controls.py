@@ -73,7 +73,7 @@ def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
         st.caption("Being written")
         st.text(visible(run.text[-800:]))
     if found is not None and done:
-        variant_cards(found.refinement, done, diff=False)
+        variant_cards(found, run.case.passages, done, diff=False)
 
 
 def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:

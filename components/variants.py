@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from components.answer import with_pills
 from components.diff import changes
@@ -11,8 +11,11 @@ from components.steps import duration
 from engine.analyses.refinement import trigger_reasons
 from engine.cases.words import word_diff
 from engine.core.text import counted
+from engine.core.values import Passage
 from engine.methods.refinement.conditions import VARIANTS
+from engine.methods.refinement.run import RefinementReport, report_scores
 from engine.methods.refinement.values import Refinement, Variant
+from engine.methods.signals import Scores
 
 OUTCOMES = {
     "answered": "revised",
@@ -28,24 +31,43 @@ OUTCOMES = {
 }
 
 
-def variant_cards(value: Refinement, names: Sequence[str], *, diff: bool) -> None:
+def variant_cards(report: RefinementReport, passages: Sequence[Passage], names: Sequence[str], *, diff: bool) -> None:
     """One card per condition, in running order; `diff` marks the words that differ from A."""
+    value, scores = report.refinement, report_scores(report, passages)
     reasons = trigger_reasons(value, names)
-    cards = (_card(value.variants.get(name), name, value, diff, reasons.get(name, "")) for name in names)
+    cards = (
+        _card(value.variants.get(name), name, value, diff, (reasons.get(name, ""), _support(name, scores)))
+        for name in names
+    )
     show(tag("div", "".join(cards), class_="gw-cards"))
 
 
-def _card(variant: Variant | None, name: str, value: Refinement, diff: bool, why: str) -> str:
+def _card(variant: Variant | None, name: str, value: Refinement, diff: bool, told: Iterable[str]) -> str:
     method = VARIANTS[name]
     head = tag("h3", escape(f"{name} · {method.title}")) + tag("p", escape(method.about), class_="gw-note")
     if variant is None:
         return tag("section", head + chips([("", "not run yet")]), class_="gw-card", aria_label=f"Condition {name}")
     trouble = variant.answer is None or variant.outcome == "copied"
     kind = "gw-card gw-trouble" if trouble else "gw-card gw-ran" if variant.outcome != "not triggered" else "gw-card"
-    reason = tag("p", escape(why), class_="gw-note gw-why") if why else ""
+    reason = "".join(tag("p", escape(line), class_="gw-note gw-why") for line in told if line)
     problem = tag("p", escape(variant.own_problem), class_="gw-problem") if variant.own_problem else ""
     body = head + chips(_facts(variant, value)) + reason + problem + _text(variant, value, diff)
     return tag("section", body, class_=kind, aria_label=f"Condition {name}")
+
+
+def _support(name: str, scores: Mapping[str, Scores]) -> str:
+    """How well the passages support the condition's answer, next to A's; empty where it has none of its own."""
+    own, base = scores.get(name), scores.get("A")
+    if own is None or base is None or (own == base and name != "A"):
+        return ""
+
+    def next_to(said: str, of_a: str) -> str:
+        return said if name == "A" else f"{said} (A: {of_a})"
+
+    said = [next_to(f"{counted(own.unsupported, 'content word')} in no passage", str(base.unsupported))]
+    if own.citation_recall is not None and base.citation_recall is not None:
+        said.insert(0, next_to(f"Citation recall {own.citation_recall:.2f}", f"{base.citation_recall:.2f}"))
+    return f"{', '.join(said)}."
 
 
 def _facts(variant: Variant, value: Refinement) -> list[tuple[str, str]]:

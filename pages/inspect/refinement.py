@@ -44,14 +44,14 @@ from engine.report.drawings import drawn_signals
 from engine.studies.on_case import advice_on, library_quartiles, task_advice
 
 
-def side_by_side(report: RefinementReport, names: Iterable[str]) -> None:
+def side_by_side(case: Case, report: RefinementReport, names: Iterable[str]) -> None:
     """The cards, with the word diff to A on request, and the exact prompts."""
     value = report.refinement
     names = [name for name in names if name in value.order]
     diff = st.toggle("Mark the words that differ from A", value=True, key="refine_diff")
     for line in value.notes:
         banner(line)
-    variant_cards(value, names, diff=diff)
+    variant_cards(report, case.passages, names, diff=diff)
     with st.expander("Exact prompts and raw replies"):
         written = [n for n in value.order if n in value.variants and value.variants[n].turns]
         name = st.selectbox("Condition", written, key="refine_prompt_of")
@@ -187,7 +187,7 @@ def tabs(
             view(report)
 
     views: dict[str, Callable[[], None]] = {
-        "Side by side": lambda: of_a_run(lambda r: side_by_side(r, names)),
+        "Side by side": lambda: of_a_run(lambda r: side_by_side(case, r, names)),
         "Signals and triggers": lambda: of_a_run(lambda r: signals_and_triggers(case, r, gate, settings)),
         "Scores": lambda: of_a_run(lambda r: scores_tab(case, r)),
         "Passages": lambda: passages_tab(case, review),

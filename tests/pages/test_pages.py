@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import components.runs
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import KIND, _fact_row
 from engine.cases.blocks import table
-from engine.cases.bundled import AUDITED, EXAMPLE, take_in
+from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, take_in
 from engine.core.errors import Cancelled, CaseNotFound, ServerError
 from engine.core.files import home, now
 from engine.core.values import Answer
@@ -128,6 +129,16 @@ def test_a_second_pass_is_triggered_as_in_the_cases_last_run():
     app.query_params["case"] = EXAMPLE
     app.run()
     assert next(one.value for one in app.button_group if one.label == "Second pass trigger") == "always"
+
+
+def test_a_card_says_how_well_the_passages_support_the_second_pass():
+    components.cache.workbench.clear()
+    take_in(components.cache.workbench().cases)
+    app = AppTest.from_file(str(ROOT / "pages/inspect/refinement.py"), default_timeout=60)
+    app.query_params["case"] = SELF_REFINED
+    drawn = "".join(element.proto.body for element in app.run().get("html"))
+    of_a, of_e = re.findall(r"Citation recall ([\d.]+)(?: \(A: [\d.]+\))?, \d+ content words in no passage", drawn)[::2]
+    assert float(of_e) < float(of_a) and f"(A: {of_a})" in drawn
 
 
 def test_a_fact_that_a_does_not_clearly_state_is_not_called_gone_from_another_answer():
