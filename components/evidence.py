@@ -59,7 +59,7 @@ def answer_title(case: Case) -> str:
 def score_scales(case: Case) -> dict[str, dict[str, float]]:
     """The scores of the search and of the re-ranking, by passage id."""
     ranked = {passage.id: chunk_set.score for chunk_set in case.chunk_sets for passage in chunk_set.passages}
-    return {"retrieved": {hit.passage.id: hit.score for hit in case.hits}, "re-ranked": ranked}
+    return {"retrieved": {hit.passage.id: hit.score for hit in case.hits}, "chunk set": ranked}
 
 
 def cited_first(case: Case) -> list[int]:

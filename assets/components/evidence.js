@@ -1,7 +1,7 @@
 // An answer next to its passages: a citation opens the passage that it names. Text is only ever textContent.
 const HINTS = {
   retrieved: "Search score: cosine to the question, plus up to 0.2 for shared words",
-  "re-ranked": "Re-ranker's score of the passage's chunk set",
+  "chunk set": "The re-ranker's score of the passage's chunk set, the same for all its passages",
   place: "Position of the passage in its document",
 };
 
