@@ -473,6 +473,33 @@ def test_a_prompt_that_is_too_long_to_score_still_gives_the_new_answer(case):
     assert found.answer.text == "Green." and found.drop is None and "tokens" in found.why
 
 
+def on_tab(app, case, name, scorer):
+    """The page's tab of that name, and what it draws."""
+    components.cache.workbench().cases.save(case)
+    app.query_params["case"] = case.id
+    app.session_state["attribution_tab"], app.session_state["scorer"] = name, scorer
+    app.run().switch_page("pages/inspect/attribution.py").run()
+    assert not app.exception
+    return "".join(str(html.proto.body) for html in app.get("html"))
+
+
+def test_another_method_that_has_run_stays_in_the_list_with_its_result(app, case):
+    drawn = on_tab(app, case, "Faithfulness", tiny_model("llama").name)
+    box = next(box for box in app.selectbox if box.label == "Another method")
+    assert box.value == "value-weighted attention"
+    assert [label for label in box.options if label.endswith("(run)")] == ["Value-weighted attention (run)"]
+    assert "value-weighted attention: score of each source" in drawn
+    assert "Run again" in labels(app)
+
+
+@pytest.mark.parametrize("tab", ["Occlusion", "Faithfulness"])
+def test_results_of_another_scorer_are_said_to_be_its_own(app, case, tab):
+    own = tiny_model("llama").name
+    said = f"These results are by {own}. another has not scored this answer yet."
+    assert said in on_tab(app, case, tab, "another")
+    assert said not in on_tab(app, case, tab, own)
+
+
 def test_words_are_counted_without_a_model_and_a_click_adds_them_to_the_report(app, case):
     bench = components.cache.workbench()
     bench.cases.save(replace(case, analyses=()))
