@@ -203,7 +203,9 @@ def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None
         "rows": [_by_word(row, groups) for row in found.rows],
         "sizes": [_by_word([[abs(v) for v in passage] for passage in row], groups) for row in found.rows],
         "unit": found.target.replace("_", "-"),
-        "hint": "Click a sentence, or use the arrow keys. A dotted sentence is not computed; click it to do so.",
+        "hint": "Click a sentence, or use the arrow keys."
+        f"{' A dotted sentence is not computed. Click it to do so.' if None in sentence_rows else ''}"
+        f"{' Wavy: the model would have chosen another token.' if found.argmax_differs else ''}",
         "chosen": _row_of(chosen or {}, sentence_rows, own),
         "passage": state.selected_passage(len(case.passages)),
     }

@@ -96,7 +96,7 @@ def tokens_tab(case: Case, model: str) -> None:
     if result.argmax_differs:
         st.caption(
             f"{plain(result.model)} would have chosen another token in {counted(len(result.argmax_differs), 'place')}"
-            f" (dotted). The map explains the token in the answer."
+            f" (wavy line). The map explains the token in the answer."
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
     st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")

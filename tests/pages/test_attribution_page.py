@@ -134,6 +134,13 @@ def test_a_row_that_is_not_there_is_asked_for_and_then_opened(case):
     assert "cite_1" in "".join(markers)
 
 
+def test_the_hint_of_a_map_names_only_what_is_drawn(case):
+    found = TokenMap.from_dict(stored(case, "token map"))
+    hint = token_map_data(found, case)["hint"]
+    assert "A dotted sentence is not computed." in hint and "Wavy: the model would" in hint
+    assert "Wavy" not in token_map_data(replace(found, argmax_differs=()), case)["hint"]
+
+
 def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
     model = tiny_model("llama").name
     run = methods_run(case, model)
