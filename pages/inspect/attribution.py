@@ -20,7 +20,7 @@ from components.model_choice import draw_models_line
 from components.occlusion import by_another, occlusion_view
 from components.removal import removal_view
 from components.settings_panel import chosen_settings, settings_panel
-from components.token_map import flags_view, map_agreement, map_check, token_map
+from components.token_map import flags_view, map_agreement, map_check, map_seconds, token_map
 from components.used_supports import used_supports_view
 from engine.analyses.attribution import Spans
 from engine.analyses.faithfulness import FaithfulnessReport, RankingCheck, Rankings, rows_ahead
@@ -76,7 +76,7 @@ def tokens_tab(case: Case, model: str) -> None:
     method = _choose_map(case, model)
     whole = MapRows(model=model, method=method)
     result = map_of(case, method, model)
-    more = seconds_said(case, model, 3 if result is None else 1, TOKEN_MAP)
+    more = map_seconds(case, whole)
     lead = "How much does the answer depend on each word of the passages?"
     ask_for(case, TOKEN_MAP, "Map the tokens", model, more, options=whole, lead=lead, done=result is not None)
     if result is None:

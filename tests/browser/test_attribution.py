@@ -127,7 +127,9 @@ def test_a_map_shows_its_signs_and_what_is_drawn_how(app, scored, page, at_home)
     from engine.core.values import AuditRecord
     from engine.workbench import Workbench
 
-    record = AuditRecord(question="What is old?", passages=("The mill is old.",), answer="The mill. It is old. [cite_1]")
+    record = AuditRecord(
+        question="What is old?", passages=("The mill is old.",), answer="The mill. It is old. [cite_1]"
+    )
     with at_home(app.home):
         case = Workbench().audit(record).id
         Workbench().analyse(case, TOKEN_MAP, MapRows(model="scorer", method="input x gradient"))
