@@ -79,6 +79,16 @@ def test_every_piece_of_a_source_map_has_its_score_in_every_row(case):
     assert all(placebo > 0 for _, placebo in data["floors"][:3])
 
 
+def test_the_hint_names_the_hatch_only_where_one_is_drawn(case):
+    found = Attribution.from_dict(stored(case, "occlusion"))
+    bare = replace(
+        found, placebo_floor=None, details=replace(found.details, placebo_floor_by_span=(), placebo_floor_by_token=())
+    )
+    by_sentence = Attribution.from_dict(stored(case, "occlusion of sentences"))
+    told = ["Hatched" in source_map_data(one, case)["hint"] for one in (found, bare, by_sentence)]
+    assert told == [True, False, False]
+
+
 def test_a_click_on_a_word_finds_the_row_of_its_token(case):
     data = source_map_data(Attribution.from_dict(stored(case, "occlusion")), case)
     assert "".join(token["text"] for token in data["answer"]) == ANSWER
