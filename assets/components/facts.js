@@ -95,6 +95,8 @@ export default function (component) {
     for (const line of fact.lines) detail.append(make("p", "note", line));
     for (const done of fact.rounds) detail.append(round(done, pick, (at) => root.tell("source", at)));
     mark();
+    const below = tree.offsetLeft === detail.offsetLeft; // on a narrow page, which scrolls as a whole
+    if (below && tell && !focus) detail.scrollIntoView({ behavior: "smooth" });
   };
   const draw = () => {
     toggle.setAttribute("aria-pressed", String(state.attention));
