@@ -107,6 +107,8 @@ def _lines(record: FactRecord) -> list[str]:
     columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
     told = {True: "perhaps borne out" if record.stand == "unsure" else "borne out", False: "not borne out"}
     said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
+    if record.ruling and "; else " not in record.ruling.note:  # with a reason, how often a verifier is right is idle
+        said.append(f"{_capital(note_in_words(record.ruling.note.partition('; unsure')[0]))}.")
     fallback = ", because a reply was unparsable" if record.fact.fallback else ""
     return [*said, f"Split by {record.fact.made_by}{fallback}."]
 
@@ -116,21 +118,27 @@ def _round(at: tuple[int, int], done: Iteration, record: FactRecord, *, last: bo
     place = at[1] + 1
     checked = {check.evidence for check in done.checks}
     rest = [number for number in range(len(done.considered)) if number not in checked]
+    shown, folded = _by_weight(done)
+    drawn = {
+        n: {**_checked(check, done, record.fact.text, n == done.decided), "at": [*at, check.evidence]}
+        for n, check in enumerate(done.checks)
+    }
     edit = done.edit
     return {
         "title": f"Round {place}: {_came_to(done)}",
         "last": last,
         "searched": [visible(_searched(place, number, done)) for number in range(len(done.queries))],
-        "checked": [
-            {
-                **_checked(done.checks[n], done, record.fact.text, n == done.decided),
-                "at": [*at, done.checks[n].evidence],
-            }
-            for n in _decided_first(done)
-        ],
+        "checked": [drawn[n] for n in shown],
         "edit": visible(f"Edited: {edit.before} → {edit.after} ({edit.why}; {edit.made_by})") if edit else "",
-        "considered_title": f"Considered and not checked: {len(rest)}",
-        "considered": [{**_seen(done.considered[n], record.fact.text, None, [], False), "at": [*at, n]} for n in rest],
+        "rest": [
+            {"title": f"Also checked: {len(folded)}", "passages": [drawn[n] for n in folded]},
+            {
+                "title": f"Considered and not checked: {len(rest)}",
+                "passages": [
+                    {**_seen(done.considered[n], record.fact.text, None, [], False), "at": [*at, n]} for n in rest
+                ],
+            },
+        ],
         "said": [
             {
                 "title": f"The model's reply: {e.step}{'' if e.parsed else ', not parsed'}",
@@ -152,9 +160,17 @@ def _searched(place: int, number: int, done: Iteration) -> str:
     return f"{said}: {found_in(done.found_with(number))}"
 
 
-def _decided_first(done: Iteration) -> list[int]:
-    """The checks of a round, the one that decided before the others."""
-    return sorted(range(len(done.checks)), key=lambda number: number != done.decided)
+def _by_weight(done: Iteration) -> tuple[list[int], list[int]]:
+    """The places of a round's checks, the one that decided first; apart those that a copy of the fact makes idle.
+
+    Where a passage has the fact's words, only a sure contradiction next to it is worth reading at once.
+    """
+    order = sorted(range(len(done.checks)), key=lambda number: number != done.decided)
+    if done.check is None or done.check.ruling.by not in (COPIED, STATED):
+        return order, []
+    rulings = [check.ruling for check in done.checks]
+    against = [n for n in order[1:] if rulings[n].verdict == "editing_required" and not rulings[n].unsure]
+    return [order[0], *against], [n for n in order[1:] if n not in against]
 
 
 def _came_to(done: Iteration) -> str:
@@ -165,13 +181,30 @@ def _came_to(done: Iteration) -> str:
 
 
 def _checked(check: Check, done: Iteration, fact: str, decided: bool) -> dict[str, Any]:
-    notes = [_ruled(ruling) for ruling in (check.ruling, check.second) if ruling is not None]
+    rulings = [ruling for ruling in (check.ruling, check.second) if ruling is not None]
+    notes = [_verdict(ruling) for ruling in rulings]
     if decided and len(done.checks) > 1:
         notes.append("This passage decided.")
-    return _seen(done.considered[check.evidence], fact, check.ruling.window, notes, decided)
+    seen = _seen(done.considered[check.evidence], fact, check.ruling.window, notes, decided)
+    return {**seen, "details": [_ruled(ruling) for ruling in rulings]}
+
+
+def _verdict(ruling: Ruling) -> str:
+    """The verdict with its reason, or by whom and how probable."""
+    word, reason, _ = ruling.note.partition("; else ")
+    said = note_in_words(word) if reason else f"{IN_WORDS.get(ruling.verdict, ruling.verdict)} by {ruling.by}"
+    if not reason and ruling.verdict in ruling.scores:
+        said += f", probability {ruling.scores[ruling.verdict]:.2f}"
+    doubt = f"Unsure: {ruling.doubt}." if ruling.doubt else "Unsure." if ruling.unsure else ""
+    return visible(f"{_capital(said)}. {doubt}".strip())
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _ruled(ruling: Ruling) -> str:
+    """All that is known of the verdict: how often the verifier is right, every probability, its reasons."""
     scores = ", ".join(f"{IN_WORDS.get(name, name)} {value:.2f}" for name, value in ruling.scores.items())
     reasons = f" Reason given: {ruling.reasoning}" if ruling.reasoning else ""
     return visible(f"{note_in_words(ruling.note)}.{f' Probabilities: {scores}.' if scores else ''}{reasons}")

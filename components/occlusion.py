@@ -8,7 +8,7 @@ from components import state
 from components.analysis_run import ask_for, banners, is_banner, is_by, latest, seconds_said
 from components.answer import answer_view, current_sentence, with_pills
 from components.export_figure import export_button
-from components.html import escape, note, plain, show, table, tag
+from components.html import banner, escape, note, plain, show, table, tag
 from components.source_map import source_map
 from components.style import diverging
 from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, floors, under_floor
@@ -17,7 +17,7 @@ from engine.analyses.occlusion import TOP_PASSAGES, rows_of
 from engine.answer.citations import without_markers
 from engine.core.settings import Settings
 from engine.core.text import ANY_CITATION
-from engine.core.values import Attribution, Case
+from engine.core.values import Analysis, Attribution, Case
 from engine.report.drawings import drawn_occlusion
 
 LEVELS = {"Passages": OCCLUSION, "Chunk sets": SETS, "Sentences": SENTENCES}
@@ -41,12 +41,19 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
         answer_view(case.answer)
         return
     attribution = Attribution.from_dict(found.result)
+    by_another(found, model)
     banners(attribution.notes)
     if attribution.unit == "nats" and len(attribution.sources) > 0:
         source_map(attribution, case, key=f"map_{kind}_{case.id}")
     _tables(attribution, case, kind)
     st.caption(plain(floors_line(attribution)))
     export_button(lambda: drawn_occlusion(case, attribution), key=f"{kind}_{case.id}")
+
+
+def by_another(found: Analysis, model: str) -> None:
+    """Say above results whose they are, where the chosen scorer has none."""
+    if not is_by(found, model):
+        banner(f"These results are by {found.stamp.model}. {model} has not scored this answer yet.")
 
 
 def _tables(attribution: Attribution, case: Case, kind: str) -> None:

@@ -35,6 +35,7 @@ KINDS: dict[FactState, str] = {
     "no claim": "grey",
 }
 LONGEST = 60  # characters of an edit on its button
+NOTICED = 1.1  # how much less likely a token has to be without a source that mattered
 AROUND = 110  # characters shown on either side of a quoted sentence
 LEADS = {"not found": "No source settles this. The closest sentence:", "contradicted": "", "borne out": ""}
 
@@ -97,11 +98,12 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict) -> dict[str, A
 
 
 def _used(number: int, nats: float, model: str) -> str:
-    """Occlusion's result for a sentence."""
-    return visible(
-        f"Source {number} mattered most: on average each token is {exp(nats):.1f}x less likely without it "
-        f"({nats:+.2f} nats per token by {model}, occlusion)"
-    )
+    """Occlusion's result for a sentence; an effect that one does not notice is not said to matter."""
+    said = f"({nats:+.2f} nats per token by {model}, occlusion)"
+    if exp(nats) < NOTICED:
+        return visible(f"No source mattered for this sentence. Source {number} comes closest {said}")
+    less = f"on average each token is {exp(nats):.1f}x less likely without it"
+    return visible(f"Source {number} mattered most: {less} {said}")
 
 
 def _once(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:

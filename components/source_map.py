@@ -33,6 +33,8 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
     sentences = attribution.spans[1:]
     numbers = list(range(1, len(attribution.spans)))
     counted = [bool(c) for c in content]
+    under = _floors(attribution, tokens)
+    hatched = any(placebo for _, placebo in under) and all(len(card["sources"]) == 1 for card in cards)
     return {
         "answer": with_citations(
             case.answer.text,
@@ -41,11 +43,12 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
         ),
         "words": bool(tokens),
         "sentences": numbers,
-        "hint": "Click a sentence, or use the arrow keys. Hatched: the effect of an unrelated passage.",
+        "hint": "Click a sentence, or use the arrow keys."
+        f"{' Hatched: the effect of an unrelated passage.' if hatched else ''}",
         "counts": [*attribution.details.content_tokens, *(1 for _ in tokens)] or None,
         "passages": [{name: card[name] for name in ("number", "numbers", "title", "tokens")} for card in cards],
         "rows": [[[round(row[j], 5) for j in card["sources"]] for card in cards] for row in rows],
-        "floors": _floors(attribution, tokens),
+        "floors": under,
         "unit": attribution.unit,
     }
 

@@ -30,6 +30,7 @@ from engine.analyses.token_map import (
     concentration_blocks,
     concentration_of,
     flags_of,
+    passes_of,
     rows_for_flags,
     settings_of_map,
 )
@@ -158,13 +159,18 @@ def _offer(case: Case, better: Sequence[str]) -> None:
             )
 
 
+def map_seconds(case: Case, wanted: MapRows) -> str:
+    """How long the rows may take, going by the case's last map; a backward pass counts as two forward ones."""
+    forwards, backwards = passes_of(case, wanted, chosen_settings())
+    return seconds_said(case, wanted.model, forwards + 2 * backwards, TOKEN_MAP)
+
+
 def flags_view(found: TokenMap, case: Case, settings: Settings, model: str) -> None:
     """Flags if passages are labelled, and the label-free trigger; both read the map's token rows."""
     flags, trigger = flags_of(found, case.labels, settings), concentration_of(found, settings)
     if flags is None or trigger is None:
         wanted = rows_for_flags(found, settings)
-        more = seconds_said(case, model, 1 + 2 * len(wanted.tokens), TOKEN_MAP)
-        ask_for(case, TOKEN_MAP, "Compute the flags", model, more, options=wanted, key="flags")
+        ask_for(case, TOKEN_MAP, "Compute the flags", model, map_seconds(case, wanted), options=wanted, key="flags")
         return
     if all(relevant is None for relevant in case.labels.values()):
         st.caption("No passages are marked yet, so nothing is flagged. Mark passages on the Refinement page.")
@@ -203,7 +209,9 @@ def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None
         "rows": [_by_word(row, groups) for row in found.rows],
         "sizes": [_by_word([[abs(v) for v in passage] for passage in row], groups) for row in found.rows],
         "unit": found.target.replace("_", "-"),
-        "hint": "Click a sentence, or use the arrow keys. A dotted sentence is not computed; click it to do so.",
+        "hint": "Click a sentence, or use the arrow keys."
+        f"{' A dotted sentence is not computed. Click it to do so.' if None in sentence_rows else ''}"
+        f"{' Wavy: the model would have chosen another token.' if found.argmax_differs else ''}",
         "chosen": _row_of(chosen or {}, sentence_rows, own),
         "passage": state.selected_passage(len(case.passages)),
     }

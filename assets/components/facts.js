@@ -14,7 +14,8 @@ const passage = (seen, pick, open) => {
     text.append(inner);
   }
   box.append(text);
-  for (const line of seen.notes) box.append(make("div", "note", line));
+  if (seen.details) // the verdict, which opens on how sure it is
+    box.append(fold(seen.notes.join(" "), (more) => more.append(...seen.details.map((line) => make("p", "note", line))), false));
   const more = make("button", "more", "Open in its document");
   more.onclick = () => open(seen.at);
   box.append(more);
@@ -36,8 +37,9 @@ const round = (done, pick, open) => fold(done.title, (box) => {
   for (const seen of done.checked) box.append(passage(seen, pick, open));
   if (!done.checked.length) box.append(make("p", "note", "No passages were checked."));
   if (done.edit) box.append(make("p", "", done.edit));
-  if (done.considered.length)
-    box.append(fold(done.considered_title, (more) => more.append(...done.considered.map((seen) => passage(seen, pick, open))), false));
+  for (const rest of done.rest)
+    if (rest.passages.length)
+      box.append(fold(rest.title, (more) => more.append(...rest.passages.map((seen) => passage(seen, pick, open))), false));
   for (const said of done.said)
     box.append(fold(said.title, (raw) => raw.append(make("p", "note", said.text)), false));
 }, done.last);
@@ -93,6 +95,8 @@ export default function (component) {
     for (const line of fact.lines) detail.append(make("p", "note", line));
     for (const done of fact.rounds) detail.append(round(done, pick, (at) => root.tell("source", at)));
     mark();
+    const below = tree.offsetLeft === detail.offsetLeft; // on a narrow page, which scrolls as a whole
+    if (below && tell && !focus) detail.scrollIntoView({ behavior: "smooth" });
   };
   const draw = () => {
     toggle.setAttribute("aria-pressed", String(state.attention));

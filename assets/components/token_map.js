@@ -152,7 +152,8 @@ export default function (component) {
   views.append(legend, badge);
   toggle(views, "Largest first", ranked, () => { ranked = !ranked; choose(chosen); return ranked; });
   if (data.sizes) {
-    toggle(views, "Show signs", signs, () => { signs = !signs; choose(chosen); return signs; });
+    if (data.rows.flat(2).some((value) => value < 0)) // a norm has no sign
+      toggle(views, "Show signs", signs, () => { signs = !signs; choose(chosen); return signs; });
     if (data.rows.length > 1) toggle(views, "Rescale to this row", own, () => { own = !own; choose(chosen); return own; });
   }
 

@@ -440,14 +440,23 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
     return Outcome(values=values, floors={"rows": (*spans, each)})
 
 
+def passes_of(case: Case, asked: MapRows, settings: Settings) -> tuple[int, int]:
+    """Forward and backward passes for the rows that are asked for and not there; where all are, for a map run anew."""
+    known = map_of(case, asked.method, asked.model)
+    tokens = set(asked.tokens) - set(known.tokens if known else ())
+    sentences = {i for i in asked.sentences if not known or case.answer.sentences[i] not in known.sentences}
+    rows = (known is None) + len(tokens) + len(sentences) or 1
+    if asked.method == "integrated gradients":
+        steps = settings.gradient.integrated_steps
+        return (steps + 2) * rows, steps * rows  # two forwards for its delta
+    return (2, 0) if asked.method == "value-weighted attention" else (1, rows)
+
+
 def _cost(case: Case, options: MapRows, settings: Settings) -> str:
-    """The passes of the rows that are asked for and not there yet, the whole answer's among them."""
-    known = map_of(case, options.method, options.model)
-    tokens = set(options.tokens) - set(known.tokens if known else ())
-    sentences = {i for i in options.sentences if not known or case.answer.sentences[i] not in known.sentences}
-    passes = (known is None) + len(tokens) + len(sentences)
-    backward = f" and {number_of(passes, 'backward pass', 'backward passes')}" if passes else " pass"
-    return f"1 forward{backward} over {words_of(case):,} words"
+    forwards, backwards = passes_of(case, options, settings)
+    both = f"{forwards:,} forward and {number_of(backwards, 'backward pass', 'backward passes')}"
+    said = both if backwards else number_of(forwards, "forward pass", "forward passes")
+    return f"{said} over {words_of(case):,} words"
 
 
 KIND = Kind(

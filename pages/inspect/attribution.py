@@ -17,10 +17,10 @@ from components.frame import open_case
 from components.heading import heading
 from components.html import plain
 from components.model_choice import draw_models_line
-from components.occlusion import occlusion_view
+from components.occlusion import by_another, occlusion_view
 from components.removal import removal_view
 from components.settings_panel import chosen_settings, settings_panel
-from components.token_map import flags_view, map_agreement, map_check, token_map
+from components.token_map import flags_view, map_agreement, map_check, map_seconds, token_map
 from components.used_supports import used_supports_view
 from engine.analyses.attribution import Spans
 from engine.analyses.faithfulness import FaithfulnessReport, RankingCheck, Rankings, rows_ahead
@@ -76,7 +76,7 @@ def tokens_tab(case: Case, model: str) -> None:
     method = _choose_map(case, model)
     whole = MapRows(model=model, method=method)
     result = map_of(case, method, model)
-    more = seconds_said(case, model, 3 if result is None else 1, TOKEN_MAP)
+    more = map_seconds(case, whole)
     lead = "How much does the answer depend on each word of the passages?"
     ask_for(case, TOKEN_MAP, "Map the tokens", model, more, options=whole, lead=lead, done=result is not None)
     if result is None:
@@ -96,7 +96,7 @@ def tokens_tab(case: Case, model: str) -> None:
     if result.argmax_differs:
         st.caption(
             f"{plain(result.model)} would have chosen another token in {counted(len(result.argmax_differs), 'place')}"
-            f" (dotted). The map explains the token in the answer."
+            f" (wavy line). The map explains the token in the answer."
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
     st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
@@ -142,22 +142,32 @@ def faithfulness_tab(case: Case, model: str) -> None:
     ask_for(case, FAITHFULNESS, "Delete and measure", model, more, lead=lead, done=is_by(found, model))
     if found is not None:
         report = FaithfulnessReport.from_dict(found.result)
+        by_another(found, model)
         banners(report.notes)
         faithfulness_view(report, case, key=f"faithfulness_{case.id}")
     st.subheader("Do the methods agree?")
     run = methods_run(case, model)
     agreement_view(run, case, key=f"agreement_{case.id}")
+    own = {analysis.kind for analysis in case.analyses}
     further = {
         name: kind
         for name, kind in runnable().items()
-        if kind.options in (ByModel, Spans) and name not in (*run, *TABBED)
+        if kind.options in (ByModel, Spans) and name not in TABBED and (name in own or name not in run)
     }
-    chosen = st.selectbox("Another method", further, format_func=lambda n: further[n].title, key=f"further_{case.id}")
+    last = next((analysis.kind for analysis in reversed(case.analyses) if analysis.kind in further), None)
+    chosen = st.selectbox(
+        "Another method",
+        further,
+        index=list(further).index(last) if last else 0,
+        format_func=lambda name: f"{further[name].title}{' (run)' if name in own else ''}",
+        key=f"further_{case.id}_{last}",  # a method that just ran is the one drawn
+    )
     if chosen is not None:
-        ask_for(case, chosen, "Run it", model)
-        own = latest(case, chosen, model)
-        if own is not None:
-            as_reported(case, own)
+        found = latest(case, chosen, model)
+        ask_for(case, chosen, "Run it", model, done=is_by(found, model))
+        if found is not None:
+            by_another(found, model)
+            as_reported(case, found)
 
 
 def used_tab(case: Case, model: str) -> None:
@@ -167,6 +177,7 @@ def used_tab(case: Case, model: str) -> None:
     ask_for(case, USED_SUPPORTS, "Compare use and support", model, lead=lead, done=is_by(found, model))
     if found is not None:
         result = UsedSupports.from_dict(found.result)
+        by_another(found, model)
         banners(result.notes)
         used_supports_view(result, case, key="used")
 
@@ -218,7 +229,7 @@ elif stored is not None:
     scorer = state.begin_with("scorer", default_for("scores").model)
     left, right = st.container(key="folds").columns(2)
     ran = any(analysis.kind in TABBED for analysis in case.analyses)
-    with left.expander(f"Scored by {plain(scorer)}", expanded=not ran):
+    with left.expander(f"Scored by {plain(scorer)}", expanded=not ran, key="scorer_fold"):
         scorer = st.text_input(
             "Scored by",
             scorer,

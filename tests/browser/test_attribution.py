@@ -110,16 +110,36 @@ def test_a_row_is_computed_when_it_is_clicked_and_then_recolours_without_a_rerun
     page.get_by_role("button", name="Pick single words").locator("visible=true").click()
     words.nth(1).press("Enter")
     expect(row).to_have_attribute("data-row", "2")
-    page.get_by_role("button", name="Show signs").click()
-    expect(sums.first).to_have_text(re.compile(r"^sum [+-]"))
+    expect(page.get_by_role("button", name="Show signs")).to_have_count(0)  # a norm has no sign
     # The check followed the map by itself, and did not disturb it.
     expect(page.locator(".badge:visible")).to_have_text(re.compile("^ABPC [+-].* all 10 random rankings"))
     expect(page.get_by_role("button", name="Check this map").locator("visible=true")).to_have_count(0)
-    expect(sums.first).to_have_text(re.compile(r"^sum [+-]"))
+    expect(row).to_have_attribute("data-row", "2")
     page.get_by_role("button", name="Compute the flags").click()
     expect(page.get_by_text("By chance a passage ranks high")).to_be_visible()
     expect(page.get_by_text("negative result")).to_be_visible()
     look(page, "attribution_tokens")
+
+
+def test_a_map_shows_its_signs_and_what_is_drawn_how(app, scored, page, at_home):
+    from engine.analyses.kind import TOKEN_MAP
+    from engine.analyses.token_map import MapRows
+    from engine.core.values import AuditRecord
+    from engine.workbench import Workbench
+
+    record = AuditRecord(
+        question="What is old?", passages=("The mill is old.",), answer="The mill. It is old. [cite_1]"
+    )
+    with at_home(app.home):
+        case = Workbench().audit(record).id
+        Workbench().analyse(case, TOKEN_MAP, MapRows(model="scorer", method="input x gradient"))
+    open_tab(page, app, case, "Tokens")
+    sum_ = page.locator(".card .sum:visible").first
+    expect(sum_).to_have_text(re.compile(r"% of \|relevance\|$"))
+    page.get_by_role("button", name="Show signs").click()
+    expect(sum_).to_have_text(re.compile(r"^sum [+-]"))
+    expect(page.locator(".sent.unasked:visible").first).to_have_css("text-decoration-style", "dotted")
+    expect(page.locator(".differs:visible").first).to_have_css("text-decoration-style", "wavy")
 
 
 def test_a_model_that_is_absent_says_what_to_do(app, scored, page):

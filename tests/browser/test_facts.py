@@ -7,6 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from engine.cases.bundled import AUDITED, take_in
+from engine.workbench import Workbench
 from tests.browser.drawn import settled
 from tests.planted import save_planted
 
@@ -15,6 +17,7 @@ DRAFT = (
     "The free-zone licence of Ardelle Commodities FZE was issued on 9 November 2022. On 27 June the District Court"
     " made an order to the same effect. Kestrin Holdings received EUR 640,000 on 9 April."
 )
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 SLOW = 240_000
 LONG = 580_000
 
@@ -100,6 +103,20 @@ def test_the_entropy_of_facts_is_computed_by_the_model_that_is_named(app, page, 
     expect(table.get_by_role("row").filter(has_text="facts")).to_have_count(1, timeout=SLOW)
     expect(table).to_contain_text("Scored by planted without passages.")
     look(page, "facts_entropy")
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+def test_on_a_phone_a_fact_that_is_tapped_is_scrolled_to(app, page, at_home):
+    with at_home(app.home):
+        take_in(Workbench().cases)
+    page.goto(f"{app.url}/facts?case={AUDITED}")
+    facts = page.locator("button.fact")
+    facts.nth(1).scroll_into_view_if_needed()
+    expect(page.locator(".detail")).not_to_be_in_viewport()
+    expect(page.locator(".bar .hint")).to_be_hidden()
+    facts.nth(1).tap()
+    expect(page.locator(".detail h4")).to_be_in_viewport()
+    expect(page.locator(".detail h4")).to_have_text(facts.nth(1).locator(".said").inner_text())
 
 
 def test_nothing_on_the_page_calls_a_fact_true_or_verified(app, page):

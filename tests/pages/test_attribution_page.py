@@ -79,6 +79,16 @@ def test_every_piece_of_a_source_map_has_its_score_in_every_row(case):
     assert all(placebo > 0 for _, placebo in data["floors"][:3])
 
 
+def test_the_hint_names_the_hatch_only_where_one_is_drawn(case):
+    found = Attribution.from_dict(stored(case, "occlusion"))
+    bare = replace(
+        found, placebo_floor=None, details=replace(found.details, placebo_floor_by_span=(), placebo_floor_by_token=())
+    )
+    by_sentence = Attribution.from_dict(stored(case, "occlusion of sentences"))
+    told = ["Hatched" in source_map_data(one, case)["hint"] for one in (found, bare, by_sentence)]
+    assert told == [True, False, False]
+
+
 def test_a_click_on_a_word_finds_the_row_of_its_token(case):
     data = source_map_data(Attribution.from_dict(stored(case, "occlusion")), case)
     assert "".join(token["text"] for token in data["answer"]) == ANSWER
@@ -132,6 +142,13 @@ def test_a_row_that_is_not_there_is_asked_for_and_then_opened(case):
     assert asked == sorted(asked) and min(asked) >= 14
     markers = [piece["text"] for piece in data["answer"] if piece["row"] is None and not piece["asks"]]
     assert "cite_1" in "".join(markers)
+
+
+def test_the_hint_of_a_map_names_only_what_is_drawn(case):
+    found = TokenMap.from_dict(stored(case, "token map"))
+    hint = token_map_data(found, case)["hint"]
+    assert "A dotted sentence is not computed." in hint and "Wavy: the model would" in hint
+    assert "Wavy" not in token_map_data(replace(found, argmax_differs=()), case)["hint"]
 
 
 def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
@@ -471,6 +488,33 @@ def test_a_prompt_that_is_too_long_to_score_still_gives_the_new_answer(case):
     write = lambda question, passages, watch: Written(answer=Answer(text="Green."), stamp=Stamp(model="w"))  # noqa: E731
     found = removal(replace(case, passages=long, prompt=None), [1], write, tiny_model("llama"), Settings())
     assert found.answer.text == "Green." and found.drop is None and "tokens" in found.why
+
+
+def on_tab(app, case, name, scorer):
+    """The page's tab of that name, and what it draws."""
+    components.cache.workbench().cases.save(case)
+    app.query_params["case"] = case.id
+    app.session_state["attribution_tab"], app.session_state["scorer"] = name, scorer
+    app.run().switch_page("pages/inspect/attribution.py").run()
+    assert not app.exception
+    return "".join(str(html.proto.body) for html in app.get("html"))
+
+
+def test_another_method_that_has_run_stays_in_the_list_with_its_result(app, case):
+    drawn = on_tab(app, case, "Faithfulness", tiny_model("llama").name)
+    box = next(box for box in app.selectbox if box.label == "Another method")
+    assert box.value == "value-weighted attention"
+    assert [label for label in box.options if label.endswith("(run)")] == ["Value-weighted attention (run)"]
+    assert "value-weighted attention: score of each source" in drawn
+    assert "Run again" in labels(app)
+
+
+@pytest.mark.parametrize("tab", ["Occlusion", "Faithfulness"])
+def test_results_of_another_scorer_are_said_to_be_its_own(app, case, tab):
+    own = tiny_model("llama").name
+    said = f"These results are by {own}. another has not scored this answer yet."
+    assert said in on_tab(app, case, tab, "another")
+    assert said not in on_tab(app, case, tab, own)
 
 
 def test_words_are_counted_without_a_model_and_a_click_adds_them_to_the_report(app, case):

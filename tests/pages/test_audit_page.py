@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import components.cache
 from components.checked_answer import drafts
 from components.evidence import evidence_data
-from components.sentences import sentences_data
+from components.sentences import _used, sentences_data
 from engine.analyses.case_verdict import case_verdict, verdict_line
 from engine.analyses.facts import record_of
 from engine.answer.quoting_reader import read
@@ -84,6 +84,13 @@ def test_a_pasted_answer_is_audited_sentence_by_sentence(app):
     drawn = sentences_data(case, verdict)["sentences"]
     assert drawn[1]["facts"][0]["quote"]["words"] == "The pump was replaced in March 2021."
     assert [piece.get("number") for piece in drawn[0]["pieces"]] == [None, 1, None]
+
+
+def test_a_source_that_hardly_changes_a_sentence_is_not_said_to_matter():
+    assert _used(2, 0.04, "m") == (
+        "No source mattered for this sentence. Source 2 comes closest (+0.04 nats per token by m, occlusion)"
+    )
+    assert _used(2, 0.7, "m").startswith("Source 2 mattered most: on average each token is 2.0x less likely without it")
 
 
 def test_a_line_of_more_dashes_or_blanks_parts_sources_too(app):

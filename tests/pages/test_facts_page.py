@@ -75,6 +75,42 @@ def test_a_sentence_that_a_source_has_word_for_word_is_borne_out_in_the_tree():
     assert drawn["attention_title"] == "Needs attention (0 of 1)"
 
 
+def all_drawn(fact):
+    """The passages of a fact's first round that are drawn at once, and those of each fold."""
+    first = fact["rounds"][0]
+    return first["checked"], {rest["title"]: rest["passages"] for rest in first["rest"]}
+
+
+def test_how_often_a_verifier_is_right_is_said_once_for_a_fact_and_folded_at_its_passages():
+    texts = ("Iron rusts in rain.", "Iron is a metal.", "Iron is mined abroad.")
+    record = are("Iron rusts quickly in rain.", texts, Verification(keep=3, passages=3), Tools(WordVerifier()))
+    verdicts = {name: fact_verdict(name, fact) for name, fact in numbered(record).items()}
+    (fact,) = tree_data(record, verdicts)["facts"]
+    shown, _ = all_drawn(fact)
+    assert len(shown) == 3
+    assert sum("not measured" in line for line in fact["lines"]) == 1
+    for passage in shown:
+        assert re.match(r"^[A-Z][a-z ]+ by .*, probability 0\.\d\d\.", passage["notes"][0])
+        assert "not measured" not in passage["notes"][0]
+        assert "not measured" in passage["details"][0] and "Probabilities: " in passage["details"][0]
+
+
+@pytest.mark.parametrize(
+    ("verifier", "other", "folded"),
+    [(WordVerifier(), "The choir sang.", True), (AlwaysContradicting(), "The bridge opened in 1950.", False)],
+)
+def test_next_to_a_copy_other_verdicts_are_folded_unless_they_surely_contradict(verifier, other, folded):
+    answer = "The bridge opened in 1934."
+    record = are(answer, (answer, other), Verification(keep=2, passages=2), Tools(verifier))
+    verdicts = {name: fact_verdict(name, fact) for name, fact in numbered(record).items()}
+    (fact,) = tree_data(record, verdicts)["facts"]
+    shown, rest = all_drawn(fact)
+    assert [passage["number"] for passage in shown] == ([1] if folded else [1, 2])
+    assert [passage["number"] for passage in rest.get("Also checked: 1", [])] == ([2] if folded else [])
+    assert shown[0]["notes"] == ["Borne out, because the passage says it word for word.", "This passage decided."]
+    assert not any("not measured" in line for line in fact["lines"])
+
+
 def test_a_fact_that_is_put_right_needs_no_attention():
     case = checked()
     edit = next(e for e in record_of(case).edits if e.new)

@@ -11,7 +11,16 @@ from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
 from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP, Loaders
 from engine.analyses.occlusion import sources_of, top_passages
 from engine.analyses.registry import kind_named
-from engine.analyses.token_map import KIND, MapRows, TokenMap, concentration_of, flags_of, methods_run, rows_for_flags
+from engine.analyses.token_map import (
+    KIND,
+    MapRows,
+    TokenMap,
+    concentration_of,
+    flags_of,
+    methods_run,
+    passes_of,
+    rows_for_flags,
+)
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.cases.review import Review
@@ -191,6 +200,16 @@ def test_the_cost_said_before_a_token_map_is_what_it_takes(model):
     assert said.startswith(f"1 forward and {took} backward passes") and took == 4
     held = replace(case, analyses=(map_analysis(model, MapRows(model=model.name, sentences=(1,))),))
     assert KIND.cost(held, asked, Settings()).startswith("1 forward and 2 backward passes")
+    again = KIND.cost(held, MapRows(model=model.name), Settings())
+    assert again.startswith("1 forward and 1 backward pass over"), "run anew, it takes what it took"
+
+
+@pytest.mark.parametrize("method", ["gradient norm", "integrated gradients", "value-weighted attention"])
+def test_the_passes_of_a_map_are_those_that_it_takes(model, method):
+    settings = Settings().apply(["gradient.integrated_steps=4"])
+    asked = MapRows(model=model.name, method=method, sentences=(0, 1))
+    took = mapped(model, asked, settings)
+    assert passes_of(make_case(), asked, settings) == (took.forwards, took.backwards)
 
 
 def test_rows_that_are_there_cost_nothing(model):
