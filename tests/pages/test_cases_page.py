@@ -240,7 +240,7 @@ def test_compare_shows_what_differs(app):
     assert app.title[0].value == "Compare"
     assert "two questions differ" in app.warning[0].value
     assert not app.header  # only the questions differ
-    assert "0 words only on the left, 0 only on the right" in page_text(app)
+    assert "0 words only on the left, 0 only on the right" in page_text(app) and "verdicts differ" not in page_text(app)
     assert "made with the same model, settings and versions" in page_text(app)
 
 
@@ -271,11 +271,11 @@ def test_compare_shows_the_answers_first_and_the_settings_folded_below():
     assert not app.exception
     drawn = " ".join(str(node.proto) for node in app.main)
     blocks = (
-        "0 words only on the left, 2 only on the right",
+        "0 words only on the left, 2 only on the right (underlined). Passages: 1 cited differently. 0 verdicts differ.",
         "<h3>reader</h3>",
         "Not checked. 2 citations.",
         "<h3>scribe</h3>",
-        "Passages that differ",
+        "Passages used differently",
         "1 passage with the same rank and citations",
         "Different writers: reader / scribe. Other settings that differ: 4.",
     )
