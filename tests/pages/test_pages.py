@@ -161,6 +161,14 @@ def test_two_uploads_of_one_name_are_told(app):
     assert any("Another file in this batch" in said.value for said in app.warning)
 
 
+def test_the_document_that_is_shown_is_ticked(app):
+    app.run()
+    app.switch_page("pages/ask/corpora.py").run()
+    assert not app.exception
+    documents = app.dataframe[1].proto
+    assert list(documents.selection_mode) == [documents.SINGLE_ROW_REQUIRED]
+
+
 def test_a_corpus_with_a_damaged_manifest_is_shown_with_the_button_that_removes_it(app):
     broken = home() / "corpora" / "broken"
     broken.mkdir(parents=True)
