@@ -67,9 +67,9 @@ def aligned_passages(comparison: Comparison) -> None:
     """The passages that differ in rank, citations or attribution on one scale; the others are folded."""
     groups: dict[bool, list[dict[str, object]]] = {True: [], False: []}
     for passage in comparison.passages:
-        groups[passage.differs].append(_row(passage, comparison.methods))
+        groups[bool(passage.differences)].append(_row(passage, comparison.methods))
     if groups[True]:
-        st.header("Passages that differ")
+        st.header("Passages used differently")
         st.dataframe(pd.DataFrame(groups[True]), hide_index=True)
         if comparison.methods:
             note("Attribution: score for the whole answer as a share of the case's largest score, -1 to 1.")
@@ -81,11 +81,11 @@ def aligned_passages(comparison: Comparison) -> None:
 def _row(passage: Aligned, methods: Sequence[str]) -> dict[str, object]:
     row: dict[str, object] = {
         "passage": cell(passage.title),
-        "match": passage.match if passage.match != ALONE else "left only" if passage.right is None else "right only",
-        "left": "–" if passage.left is None else str(passage.left),
-        "right": "–" if passage.right is None else str(passage.right),
-        "cited left": passage.cited[0],
-        "cited right": passage.cited[1],
+        "match": ", ".join((*(() if passage.match == ALONE else (passage.match,)), *passage.differences)),
+        "rank, left": "–" if passage.left is None else str(passage.left),
+        "rank, right": "–" if passage.right is None else str(passage.right),
+        "citations, left": passage.cited[0],
+        "citations, right": passage.cited[1],
     }
     for method in methods:
         values = passage.attribution.get(method, (None, None))

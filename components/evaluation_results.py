@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from components.html import cell, plain, visible
 from engine.analyses.facts import MEASURES as ATTRIBUTED
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
-from engine.studies.config import departures
+from engine.studies.catalogue import study_of
+from engine.studies.config import CONFIGS, Config, departures, read_config
 from engine.studies.evaluate import Evaluation, compare_runs, numbers, report
 from engine.studies.library import Listed, folder_of, state_of, take_in
 from engine.studies.summary import by_method, figure, points_of
@@ -44,7 +45,13 @@ MEASURES = {  # words of a stored value's name, as tables and papers write them
     "s2": "S2",
     "s3": "S3",
 }
-MEANINGS = {name: f"{meaning[0].upper()}{meaning[1:]}." for name, _, meaning in ATTRIBUTED}
+MEANINGS = {name: meaning for name, _, meaning in ATTRIBUTED} | {
+    "ABPC": "area between the two deletion curves; positive: the ranking finds the tokens that the answer needs",
+    "NLI citation precision": "share of pairs of a sentence and a passage it cites in which the passage entails it",
+    "RFCP": "share of these pairs that are entailed and whose passage is labelled relevant",
+    "S3": "share of the answer's content words that a passage contains",
+    "effect": "Cohen's d_z, the mean difference divided by its standard deviation",
+}
 # The page on which a study's cases say most.
 PAGES = {"are": "facts", "are-ablations": "facts", "step-by-step": "steps", "refinement": "refinement"}
 
@@ -56,6 +63,9 @@ def table_view(table: StudyTable, *, key: str) -> None:
         st.dataframe(frame(table), hide_index=True, placeholder="–", key=key, column_config=_columns(table))
     if table.notes:
         st.caption(plain(" ".join(table.notes)))
+    meanings = {column.name: MEANINGS[column.name] for column in table.columns if column.name in MEANINGS}
+    if table.rows and meanings:
+        st.caption(plain(f"{'. '.join(f'{name}: {meaning}' for name, meaning in meanings.items())}."))
     if not table.rows:
         return
     with st.container(horizontal=True):
@@ -102,7 +112,7 @@ def _columns(table: StudyTable) -> dict[str, ColumnConfig]:
         if measures:
             decimals = "%.1f" if max(map(abs, measures)) >= 100 else "%.3f"
             config[_head(column, table)] = st.column_config.NumberColumn(
-                format=decimals, help=plain(f"{MEANINGS.get(column.name, '')} {column.unit}".strip()) or None
+                format=decimals, help=plain("; ".join(filter(None, (MEANINGS.get(column.name), column.unit)))) or None
             )
     return config
 
@@ -133,9 +143,10 @@ def _interval(one: object) -> str:
 
 
 def results_view(listed: Listed) -> None:
-    """Everything of a run, as far as it came."""
+    """Everything of a run, as far as it came: what it asks, the table that ranks the methods, then the rest."""
     folder = folder_of(listed.name)
     found = evaluation(listed.name, state_of(folder))
+    st.header(plain(question_of(found.config)))
     _about(found)
     if not found.rows:
         st.info("No finished units yet.")
@@ -143,6 +154,9 @@ def results_view(listed: Listed) -> None:
     tables = found.results.tables
     for table in tables[:1]:  # the one that ranks the methods
         table_view(table, key=f"table_{listed.name}_{table.name}")
+    if departed := found.manifest.departures:
+        with st.expander(f"Departs from the paper's setting in {counted(len(departed), 'point')}"):
+            st.text("\n".join(map(visible, departed)))
     for number, drawn in enumerate(found.results.figures):
         chosen = figure_view(drawn, key=f"figure_{listed.name}_{number}")
         open_unit(folder, found, chosen)
@@ -167,33 +181,39 @@ def _about(found: Evaluation) -> None:
     )
     for line in (*manifest.off, *found.results.notes):
         st.info(plain(line))
-    if manifest.departures:
-        with st.expander(f"Departs from the paper's setting in {counted(len(manifest.departures), 'point')}"):
-            st.text("\n".join(map(visible, manifest.departures)))
+
+
+def question_of(config: Config) -> str:
+    """What a run's study asks: its config's title, or that of the study's first preset, without what it takes."""
+    preset = CONFIGS / f"{config.study.replace('-', '_')}.toml"
+    return (config.title or read_config(preset).title).partition(" (")[0]
 
 
 @st.fragment
 def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
     """One value of every unit as points, and all units as a table; both open cases."""
-    named = numbers(found.rows)
+    named, labels = numbers(found.rows), study_of(found.config.study).labels
     if named:
         value = st.selectbox("Value", named, key=f"value_{listed.name}", format_func=value_name) or named[0]
-        open_unit(folder, found, figure_view(questions(found.rows, value), key=f"questions_{listed.name}_{value}"))
+        chart = questions(found.rows, value, labels)
+        open_unit(folder, found, figure_view(chart, key=f"questions_{listed.name}_{value}"))
     shown = {"hide_index": True, "placeholder": "–", "key": f"units_{listed.name}"}
     if not any(row.case for row in found.rows):
         st.caption("This run came without its cases, so a row opens nothing. Its values are all here.")
-        st.dataframe(units(found.rows), **shown)
+        st.dataframe(units(found.rows, labels), **shown)
         return
     st.caption("Select a row to open its case.")
-    picked = st.dataframe(units(found.rows), on_select="rerun", selection_mode="single-row", **shown)
+    picked = st.dataframe(units(found.rows, labels), on_select="rerun", selection_mode="single-row", **shown)
     for index in picked.selection.rows:
         open_unit(folder, found, found.rows[index].case)
 
 
-def questions(rows: Sequence[Row], value: str) -> Figure:
-    """A value by example, a series a method."""
+def questions(rows: Sequence[Row], value: str, labels: Mapping[str, str]) -> Figure:
+    """A value by example, one series per method."""
     known = {
-        method: [(row, row.unit.example, float(y)) for row in own if (y := row.values.get(value)) is not None]
+        labels.get(method, method): [
+            (row, row.unit.example, float(y)) for row in own if (y := row.values.get(value)) is not None
+        ]
         for method, own in by_method(rows).items()
     }
     named = value_name(value)
@@ -212,14 +232,14 @@ def value_name(name: str) -> str:
     return visible(words)
 
 
-def units(rows: Sequence[Row]) -> pd.DataFrame:
+def units(rows: Sequence[Row], labels: Mapping[str, str]) -> pd.DataFrame:
     """One row per unit: its values, or why it failed."""
     names = numbers(rows)
     return pd.DataFrame(
         [
             {
                 "example": cell(row.unit.example),
-                "method": cell(row.unit.method),
+                "method": cell(labels.get(row.unit.method, row.unit.method)),
                 "seed": row.unit.seed,
                 "state": row.state,
                 **{value_name(name): _value(row.values.get(name)) for name in names},

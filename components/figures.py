@@ -62,11 +62,21 @@ def drawn(figure: Figure) -> go.Figure:
         barmode="group",
         clickmode="event+select",
     )
+    values = [y for series in figure.series for y in series.y if y is not None]
+    if values and _apart(figure):
+        room = 0.05 * (max(values) - min(values)) or 0.05  # else Plotly begins at 0
+        chart.update_layout(scattermode="group", yaxis_range=(min(values) - room, max(values) + room))
     if figure.right is not None:
         # Ticks of its own: those of the left axis fall on 0.0864 and 0.1339 here.
         own = {"tickmode": "auto", "showgrid": False}
         chart.update_layout(yaxis2={"title": _named(figure.right), "overlaying": "y", "side": "right", **own})
     return chart
+
+
+def _apart(figure: Figure) -> bool:
+    """Whether equal points of several series are drawn next to each other: values by name, as of examples."""
+    named = any(isinstance(x, str) for series in figure.series for x in series.x)
+    return figure.kind == "points" and named and not any(series.n for series in figure.series)
 
 
 def _named(axis: Axis) -> str:

@@ -14,7 +14,7 @@ from components.runs import Run
 from engine.core.errors import FileError
 from engine.models.catalogue import Entry, catalogue
 from engine.models.install import downloads_of, held_bytes, install, remove
-from engine.models.registry import forget_models
+from engine.models.registry import ENTRY, forget_models, packaged_file
 
 
 def install_section() -> None:
@@ -44,7 +44,7 @@ def _entry(entry: Entry) -> None:
         next_step(entry),
         key=name,
         on_click=partial(_begin, entry, name),
-        disabled=run is not None and not run.ended,
+        disabled=comes_along(entry) or (run is not None and not run.ended),
         width="stretch",
     )
     if run is not None:
@@ -59,8 +59,15 @@ def costs(entry: Entry) -> str:
     )
 
 
+def comes_along(entry: Entry) -> bool:
+    """Whether it is the embedded model from the package that comes with Groundwork."""
+    return entry.name == ENTRY.name and packaged_file() is not None
+
+
 def next_step(entry: Entry) -> str:
     """The label and action of a model's button."""
+    if comes_along(entry):
+        return "In use"
     if entry.installed:
         return "Remove"
     return "Resume" if held_bytes(downloads_of(entry)) else "Install"

@@ -8,8 +8,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from components import state
 from components.html import cell, text_after, visible
 from components.model_choice import METHOD_NAMES
+from components.review import status_name
 from engine.analyses.quality import Group, Quality, Standing, leaderboard
 from engine.cases.query import CaseRow, Query
 from engine.cases.review import CONCLUSIONS, STATUSES
@@ -17,6 +19,7 @@ from engine.cases.review import CONCLUSIONS, STATUSES
 MOST_ROWS = 6  # more are scrolled
 ROW_HEIGHT = 66  # pixels: from 65 on a table breaks its lines; three fit
 LONGEST = 100  # characters of a question, which fill three lines
+CURRENT = "►"  # before the question of the open case
 WIDE, NARROW = 200, 96  # pixels of a filter; six of them fit in a row at 1280
 
 
@@ -24,7 +27,7 @@ def query_controls(facets: Mapping[str, Sequence[str]], *, key: str) -> Query:
     """Search words and filters, in one row at 1280 and in several on a narrow page."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input("Search", placeholder="question or answer", key=f"{key}_text", width=WIDE)
-        status = _choice("Status", STATUSES, f"{key}_status")
+        status = _choice("Status", STATUSES, f"{key}_status", status_name)
         model = _choice("Written by", facets["model"], f"{key}_model")
         corpus = _choice("Corpus", facets["corpus"], f"{key}_corpus")
         tag = _choice("Tag", facets["tag"], f"{key}_tag")
@@ -32,8 +35,8 @@ def query_controls(facets: Mapping[str, Sequence[str]], *, key: str) -> Query:
     return Query(text=text, status=status, model=model, corpus=corpus, tag=tag, **days)
 
 
-def _choice(label: str, options: Sequence[str], key: str) -> str | None:
-    return st.selectbox(label, options, index=None, placeholder="any", key=key, format_func=visible, width=NARROW)
+def _choice(label: str, options: Sequence[str], key: str, named: Callable[[str], str] = visible) -> str | None:
+    return st.selectbox(label, options, index=None, placeholder="any", key=key, format_func=named, width=NARROW)
 
 
 def _days(key: str) -> dict[str, str]:
@@ -47,9 +50,8 @@ def _days(key: str) -> dict[str, str]:
 # A window of 1024 has room for the columns up to "citations", which are read first, one of 1280 for all but the last.
 WIDTHS = {
     "question": 240,
+    "facts": 160,
     "borne out": 72,
-    "unsupported": 90,
-    "unsettled": 72,
     "citations": 66,
     "review": 108,
     "changed": 80,
@@ -58,44 +60,63 @@ WIDTHS = {
 }
 SHARES = {
     "borne out": "Share of facts that are borne out, by the last check",
-    "unsupported": "Share of facts that are contradicted or not found, and not edited",
-    "unsettled": "Share of facts that are not found, unsure or not checked; those not found also count as unsupported",
     "citations": "Share of citations whose passage bears out a fact in the sentence",
 }
 
 
-def case_table(rows: Sequence[CaseRow], found: Mapping[str, Quality], *, key: str) -> list[str]:
-    """Draw the rows, each with its counts of `found`; return the ids of the selected ones."""
-    table = pd.DataFrame([_line(row, found[row.id]) for row in rows], columns=list(WIDTHS))
+def case_table(
+    rows: Sequence[CaseRow],
+    found: Mapping[str, Quality],
+    current: str | None,
+    open_case: Callable[[str], None],
+    *,
+    key: str,
+) -> list[str]:
+    """Draw the rows, each with its counts of `found`; return the ids of the ticked ones.
+
+    A click on a row opens its case; the `current` one is marked.
+    """
+
+    def clicked() -> None:
+        cells, last = state.value_of(key).selection.cells, f"{key}_cells"
+        if cells != state.value_of(last):  # a tick leaves the cell chosen, and another case may be open since
+            state.set_value(last, cells)
+            for index, _ in cells:
+                open_case(rows[index].id)
+
+    lines = [_line(row, found[row.id]) for row in rows]
+    for row, line in zip(rows, lines, strict=True):
+        line["question"] = f"{CURRENT} {line['question']}" if row.id == current else line["question"]
+    table = pd.DataFrame(lines, columns=list(WIDTHS))
     picked = st.dataframe(
         table,
         hide_index=True,
-        placeholder="",
+        placeholder="–",
         height="content" if len(rows) <= MOST_ROWS else 420,
         row_height=ROW_HEIGHT,
         key=key,
-        on_select="rerun",
-        selection_mode="multi-row",
+        on_select=clicked,
+        selection_mode=("multi-row", "single-cell"),
         column_config={name: _column(name, width) for name, width in WIDTHS.items()},
     )
     return [rows[index].id for index in picked.selection.rows if index < len(rows)]
 
 
 def _line(row: CaseRow, quality: Quality) -> dict[str, object]:
-    by = f" by {visible(row.reviewer)}" if row.reviewer else ""
+    by = f" by {visible(row.reviewer)}" if row.reviewer and row.status != "open" else ""
     return {
         "question": cell(text_after(row.question, LONGEST)),
+        "facts": quality.headline,
         "written by": cell(row.model),
         "corpus": cell(row.corpus or ""),
         "changed": row.updated[:16].replace("T", " "),
-        "review": f"{quality.conclusion},{by}" if quality.conclusion else f"{row.status}{by}",
+        "review": f"{quality.conclusion},{by}" if quality.conclusion else f"{status_name(row.status)}{by}",
         **_shares(quality),
     }
 
 
 def _shares(quality: Quality) -> dict[str, float | None]:
-    unsettled = quality.unsettled / quality.facts if quality.facts else None
-    shares = (quality.borne_out_share, quality.unsupported_share, unsettled, quality.citation_precision)
+    shares = (quality.borne_out_share, quality.citation_precision)
     return {name: None if share is None else 100 * share for name, share in zip(SHARES, shares, strict=True)}
 
 

@@ -20,12 +20,21 @@ VERBS = {"open": "Reopen", "in review": "Start review", "signed off": "Sign off"
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
 
 
+def status_name(status: str) -> str:
+    """A status as the pages say it.
+
+    >>> status_name("open"), status_name("in review")
+    ('not reviewed', 'in review')
+    """
+    return "not reviewed" if status == "open" else status
+
+
 def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Callable[[], None], *, key: str) -> None:
     """The status and who set it, the ways on from it, and what a change of the history would be detected by.
 
     `sign` opens the sign-off.
     """
-    said = [("status", review.status), *([("by", review.reviewer)] if review.reviewer else [])]
+    said = [("status", status_name(review.status)), *([("by", review.reviewer)] if review.reviewer else [])]
     show(chips([*said, *([("conclusion", review.conclusion.value)] if review.conclusion else [])]))
     if chain.problem:
         st.error(plain(chain.protection))

@@ -36,7 +36,6 @@ TITLES = {
 }
 OF_A_CORPUS = ("retrieval.embedder",)  # chosen when a corpus is made, on the Corpora page
 COLUMNS = 3
-LONGEST = 40  # characters of a value in a caption
 
 
 def chosen_settings() -> Settings:
@@ -103,9 +102,11 @@ def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = ""
     current = state.begin_with(key, said(value) if _is_typed(setting) and not _options(setting) else value)
     named = not setting.unit or setting.unit in setting.label.lower()
     label = setting.label if named else f"{setting.label} ({setting.unit})"
-    about: dict[str, Any] = {"key": key, "help": f"On the command line: --set {setting.path}=VALUE"}
-    found = _input(setting, label, current, about)
-    st.caption(plain(_note(setting, paper)))
+    given = {name: f"{said(g.value) or 'auto'} ({g.section})" for name, g in setting.papers.items()}
+    papers = () if paper else (f"{PAPERS[name].title}: {text}" for name, text in given.items())
+    about = "  \n".join(map(plain, (*papers, f"On the command line: --set {setting.path}=VALUE")))
+    found = _input(setting, label, current, {"key": key, "help": about})
+    st.caption(plain(_note(setting, given.get(paper, ""))))
     return found
 
 
@@ -146,18 +147,10 @@ def said(value: Any) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def short(text: str) -> str:
-    """A text that is too long for a caption cut at its end; the field's list has it whole."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
-def _note(setting: Setting, paper: str) -> str:
-    """The default, and what the paper gives ("paper: 30"); without a paper of the page, what each of them gives."""
+def _note(setting: Setting, given: str) -> str:
+    """The default, and what the page's paper gives ("paper: 30")."""
     default = f"default: {said(setting.default) or (DEFAULT if setting.path in OF_A_CORPUS else 'auto')}"
-    given = {name: f"{short(said(g.value)) or 'auto'} ({g.section})" for name, g in setting.papers.items()}
-    if paper:
-        return f"{default} · paper: {given[paper]}" if paper in given else default
-    return " · ".join([default, *(f"{PAPERS[name].title}: {text}" for name, text in given.items())])
+    return f"{default} · paper: {given}" if given else default
 
 
 def _is_typed(setting: Setting) -> bool:

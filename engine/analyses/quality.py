@@ -20,36 +20,31 @@ from engine.core.statistics import mean_or_none
 from engine.core.values import Case, Value, decoded
 
 Group = Literal["writer", "method"]
-FORM = "5"  # of what is kept; raised where the same case would come out differently
+FORM = "6"  # of what is kept; raised where the same case would come out differently
 
 
 class Quality(Value, frozen=True):
     """Counts over the facts, as they now are, and over the pairs of a sentence and a passage that it cites.
 
-    `unsupported` are contradicted or not found, and not edited; `unsettled` are not found, unsure or not checked;
-    `edits` are those accepted; `checked` counts cases with a check.
+    `headline` has the facts by their states, in words. `unsettled` are not found, unsure or not checked; `edits` are
+    those accepted; `checked` counts cases with a check.
     """
 
     checked: int = 0
     facts: int = 0
     borne_out: int = 0
-    unsupported: int = 0
     unsettled: int = 0
     citations: int = 0
     citations_supported: int = 0
     edits: int = 0
     conclusion: str = ""
     method: str = ""
+    headline: str = "not checked"
 
     @property
     def borne_out_share(self) -> float | None:
         """Share of the facts, in [0, 1]; None without a checked fact."""
         return self.borne_out / self.facts if self.facts else None
-
-    @property
-    def unsupported_share(self) -> float | None:
-        """Share of the facts, in [0, 1]; None without a checked fact."""
-        return self.unsupported / self.facts if self.facts else None
 
     @property
     def citation_precision(self) -> float | None:
@@ -80,12 +75,12 @@ def quality_of(case: Case, review: Review) -> Quality:
         checked=1,
         facts=states.total(),
         borne_out=states["borne out"],
-        unsupported=states["contradicted"] + states["not found"],
         unsettled=states["not found"] + states["unsure"] + states["not checked"],
         citations=verdict.citations,
         citations_supported=verdict.citations_supported,
         edits=verdict.accepted,
         conclusion=conclusion,
+        headline=verdict.headline,
     )
 
 

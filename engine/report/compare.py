@@ -26,7 +26,7 @@ from engine.methods.refinement.run import RefinementReport, report_facts, report
 
 # What differs between any two runs and says nothing about how they were made.
 NOT_SETTINGS = ("created", "inputs")
-NO_VERDICT = "no verdict"
+NO_VERDICT, NOT_REVIEWED = "no verdict", "not reviewed"
 NOT_SET = "not set"
 
 
@@ -55,16 +55,23 @@ class Aligned(Value, frozen=True):
     attribution: dict[str, tuple[float | None, float | None]] = {}
 
     @property
-    def differs(self) -> bool:
-        """Whether its number, its citations or its attribution is not the same in both cases."""
-        pairs = ((self.left, self.right), self.cited, *self.attribution.values())
-        return any(left != right for left, right in pairs)
+    def differences(self) -> tuple[str, ...]:
+        """What is not the same in both cases, in words: "only on the left", "ranked differently"; empty for nothing."""
+        if None in (self.left, self.right):
+            return ("only on the left" if self.right is None else "only on the right",)
+        found = {
+            "ranked differently": self.left != self.right,
+            "cited differently": self.cited[0] != self.cited[1],
+            "scored differently": any(left != right for left, right in self.attribution.values()),
+        }
+        return tuple(name for name, differs in found.items() if differs)
 
 
 class Comparison(Value, frozen=True):
-    """Everything that differs. `verdicts` are (place, left, right); `questions_differ` makes all else doubtful.
+    """Everything that differs. `verdicts` and `reviews` are (place, left, right).
 
-    `scores` are those of two answers of a refinement, where both sides have them.
+    With `questions_differ` both are empty, and all else is doubtful. `scores` are those of two answers of a
+    refinement, where both sides have them.
     """
 
     left: str
@@ -76,6 +83,7 @@ class Comparison(Value, frozen=True):
     verdicts: tuple[Difference, ...]
     methods: tuple[str, ...]
     scores: tuple[Difference, ...] = ()
+    reviews: tuple[Difference, ...] = ()
 
 
 def compare_cases(
@@ -95,16 +103,18 @@ def compare_cases(
         )
         for i, j, match in align(left.passages, right.passages)
     )
+    comparable = left.question == right.question
     return Comparison(
         left=left.id,
         right=right.id,
-        questions_differ=left.question != right.question,
+        questions_differ=not comparable,
         settings=setting_differences(left.stamp, right.stamp),
         passages=aligned,
         words=word_diff(left.answer.text, right.answer.text),
-        verdicts=verdict_changes(left, right, left_review, right_review),
+        verdicts=differences(map(_verdicts, (left, right)), NO_VERDICT) if comparable else (),
         methods=methods,
         scores=score_differences(left, right),
+        reviews=differences(map(_reviewed, (left_review, right_review)), NOT_REVIEWED) if comparable else (),
     )
 
 
@@ -187,21 +197,16 @@ def shared_scales(case: Case) -> dict[str, dict[int, float]]:
     return found
 
 
-def verdict_changes(left: Case, right: Case, left_review: Review, right_review: Review) -> tuple[Difference, ...]:
-    """Verdicts that are not the same: the machines', wherever an analysis stores one, and the reviewers'."""
-    sides = [
-        {**_verdicts(case.analyses), **{f"review of {mark.place}": mark.value for mark in review.overrides.values()}}
-        for case, review in ((left, left_review), (right, right_review))
-    ]
-    sides[0]["status"], sides[1]["status"] = left_review.status, right_review.status
-    sides[0]["refused"], sides[1]["refused"] = ("yes" if case.answer.refused else "no" for case in (left, right))
-    return differences(sides, absent=NO_VERDICT)
+def _verdicts(case: Case) -> dict[str, str]:
+    """The machines' verdicts by label, so that the same fact is found in both; a proposed edit is not a verdict."""
+    found = (place for analysis in case.analyses for place in verdicts(analysis))
+    said = {place.label: in_words(place.machine) for place in found if not place.target.startswith("edit:")}
+    return {**said, "refused": "yes" if case.answer.refused else "no"}
 
 
-def _verdicts(analyses: Sequence[Analysis]) -> dict[str, str]:
-    """By label, so that the same fact is found in both; a proposed edit is not a verdict."""
-    found = (place for analysis in analyses for place in verdicts(analysis))
-    return {place.label: in_words(place.machine) for place in found if not place.target.startswith("edit:")}
+def _reviewed(review: Review) -> dict[str, str]:
+    """The reviewers' verdicts by their places, and the status."""
+    return {**{mark.place: mark.value for mark in review.overrides.values()}, "status": review.status}
 
 
 # A refinement's answers as cases, so that two of them, or one and another case, are compared like any two. A side is

@@ -216,6 +216,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
         )
     one, other = summary.by_method(first.rows), summary.by_method(second.rows)
     names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
+    labels = study_of(first.config.study).labels
     heads: list[tuple[Cell, ...]] = []
     found: list[summary.PairedComparison] = []
     for method in (method for method in one if method in other):
@@ -223,7 +224,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
             a, b = (summary.by_question(rows[method], name) for rows in (one, other))
             means = [summary.measured([v for q, v in x.items() if q in y]) for x, y in ((a, b), (b, a))]
             if means[0].n:
-                heads.append((method, name, *means))
+                heads.append((labels.get(method, method), name, *means))
                 found.append(summary.pair(method, a, b))
     if not found:
         raise InputError("The two runs have no question in common. Compare runs of the same data set.")

@@ -111,6 +111,7 @@ class Study:
     counted. `uses` says for each further need what is switched off where it is absent. `run` does one unit and raises
     what the engine raises; `results` turns all rows of a run into tables and figures without any model; `cost` is the
     most that one unit takes. `writes` says of a unit whether it asks the writer for text; by default each does.
+    `labels` are the names of methods in tables and on the page, where they are not the units' own.
     """
 
     name: str
@@ -122,4 +123,5 @@ class Study:
     cost: Callable[[StudyTools, Unit, Example], Estimate]
     needs: tuple[str, ...] = ()
     uses: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     writes: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: True

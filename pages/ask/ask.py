@@ -33,6 +33,7 @@ EXPECTED = {
     "vanilla": ("retrieve", "answer"),
     "attr-rag": ("retrieve", "align", "re-rank", "occlusion by regeneration", "selection", "final answer"),
 }
+TRIES = "questions_to_try"
 
 
 def begin(question: str, corpus: str, method: str, model: str) -> None:
@@ -67,10 +68,9 @@ def watch_run() -> None:
 
 
 def finish(run: Run[Case]) -> None:
-    """Open the case of a finished run, or say what went wrong; a case half made is opened once, if it is kept."""
+    """Open the case of a finished run; a case half made is opened once, if it is kept."""
     if run.case is not None and state.first_time(f"asked {run.case.id}") and workbench().cases.has(run.case.id):
         state.open_case(run.case.id)
-    say_problem(run, "Stopped. The case keeps the finished steps." if run.case is not None else "")
     if not run.problem:
         state.forget_run("ask")
         redraw()  # the case picker, drawn before, shows the new case
@@ -130,6 +130,8 @@ def question_fields(case: Case | None) -> None:
         question = st.text_area(
             "Question", key="question", height=72, placeholder="What do you want to know about these documents?"
         )
+        if run is not None and run.ended:
+            say_problem(run, "Stopped. The case keeps the finished steps." if run.case is not None else "")
         middle, writer, right = st.columns([4, 4, 2], vertical_alignment="bottom")
         method = middle.selectbox(
             "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
@@ -155,9 +157,19 @@ def questions_to_try(corpus: str) -> None:
     questions = next((sample.questions for sample in SAMPLES if sample.name == corpus), ())
     if not questions:
         return
-    with st.popover("Questions to try"):
+    with st.popover("Questions to try", key=TRIES, on_change="rerun"):  # which keeps track of whether it is open
         for number, text in enumerate(questions):
-            st.button(text, key=f"try_{number}", type="tertiary", on_click=state.set_value, args=("question", text))
+            st.button(text, key=f"try_{number}", type="tertiary", on_click=try_question, args=(text,))
+
+
+def try_question(text: str) -> None:
+    """Fill the field with a question, close the list, and drop what went wrong with the last one."""
+    state.set_value("question", text)
+    state.set_value(TRIES, False)
+    last = state.run_of("ask")
+    if last is not None and last.ended:
+        state.forget_run("ask")
+        state.set_value(state.ASKING, True)
 
 
 doors("ask")

@@ -34,6 +34,7 @@ FRESH = Settings().with_values({EMBEDDER: DEFAULT})  # what a new corpus is made
 ADDING = "corpus_being_added_to"
 FEW_SKIPPED = 3  # files left out that are named one by one
 WIDTHS = {"title": 278, "passages": 80}  # pixels; both are seen whole in a window of 1280
+LOW_ROW, HIGHEST = 35, 440  # pixels of a row with one line, and of the table, which scrolls then
 LONGEST = 40  # characters of a title that fit in its column; with a longer one the rows are high enough to wrap it
 
 
@@ -224,13 +225,14 @@ def look_into(name: str) -> None:
         rows = [
             {"title": cell(d.title or d.id), "passages": int(counts.get(d.id, 0))} for d in snapshot.documents.values()
         ]
+        row_height = ROW_HEIGHT if any(len(row["title"]) > LONGEST for row in rows) else LOW_ROW
         picked = st.dataframe(
             pd.DataFrame(rows),
             hide_index=True,
-            height=440,
-            row_height=ROW_HEIGHT if any(len(row["title"]) > LONGEST for row in rows) else None,
+            height="content" if len(rows) * row_height < HIGHEST else HIGHEST,
+            row_height=row_height,
             on_select="rerun",
-            selection_mode="single-row",
+            selection_mode="single-row-required",
             column_config={name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
         )
         if size := originals_size(Collection.open(name).folder):

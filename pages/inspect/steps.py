@@ -27,8 +27,18 @@ from engine.report.drawings import drawn_steps
 LABELS = {method.name: method.label for method in METHODS}
 
 
-def controls(case: Case, model: str) -> None:
-    """Which method to run next, with what it will cost."""
+def controls(case: Case) -> None:
+    """Who works it out by which method, with what it will cost; folded once the case is solved."""
+    if any(run.state == "done" for run in KIND.of(case)):
+        with st.expander("Work it out again"):
+            method_fields(case)
+    else:
+        method_fields(case)
+
+
+def method_fields(case: Case) -> None:
+    """The writer, the method, its settings and the button."""
+    model = model_choice()
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.selectbox("Method", list(LABELS), format_func=LABELS.get, key="steps_method") or "raise"
     method = method_of(name)
@@ -93,7 +103,7 @@ def open_step(case: Case, run: Solution, number: int) -> None:
 
 
 def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> None:
-    """All steps of a run; `shown` is the run split at the T of the slider."""
+    """All steps of a run, which follow its answer; `shown` is the run split at the T of the slider."""
     plan_card(run)
     numbers = {whole_id(passage): number for number, passage in enumerate(case.passages, start=1)}
     changed = changed_steps(run, shown.threshold) if shown is not run else ()
@@ -103,12 +113,11 @@ def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> No
         key = f"open_{run.method}_{run.model}_{step.number}"
         if done and st.button(f"Inspect step {step.number} as a case", key=key, type="tertiary"):
             open_step(case, run, step.number)
-    final_card(run, case)
     export_button(lambda: drawn_steps(case, shown), key=f"steps_{case.id}_{run.method}_{run.model}")
 
 
 def results(case: Case) -> None:
-    """The case's runs: a table, one run in full, and another one to compare with."""
+    """The case's runs: a table, one run in full, its answer first, and another one to compare with."""
     runs, gold = KIND.of(case), gold_of(case)
     if not runs:
         st.info("No run yet. Choose a method above; RAISE shows each of its steps.")
@@ -125,15 +134,16 @@ def results(case: Case) -> None:
         others = [i for i in range(len(runs)) if i != chosen]
         beside = right.selectbox("Compare with", others, None, format_func=label, key=f"beside_{case.id}")
     run = runs[chosen]
+    drawn = [run] if beside is None else [run, runs[beside]]
+    for column, one in zip(st.columns(len(drawn)), drawn, strict=True):
+        with column:
+            final_card(one, case)
     shown = threshold_slider(case, run)
     with st.expander("How similar the passages are, and where T cuts"):
         similarity_plot(shown, gold_similarities(run.embedder, run.corpus))
-    columns = st.columns(2) if beside is not None else [st.container()]
-    with columns[0]:
-        tree(case, run, shown, gold)
-    if beside is not None:
-        with columns[1]:
-            tree(case, runs[beside], runs[beside], gold)
+    for column, one in zip(st.columns(len(drawn)), drawn, strict=True):
+        with column:
+            tree(case, one, shown if one is run else one, gold)
     with st.expander("Relevance of the retrieved passages on four levels"):
         relevance_view(case, run, key=f"relevance_{case.id}_{run.method}")
 
@@ -149,12 +159,11 @@ if case is not None:
     case_head(case)
     if case.options:
         show(tag("p", escape(Problem(question="", options=case.options).text.strip()), class_="gw-answer"))
-    model = model_choice()
     running = state.run_of(run_name(case))
     if running is not None and not running.ended:
         watch_run(case)
     else:
-        controls(case, model)
+        controls(case)
         if running is not None:
             say_problem(running, "Stopped. Finished steps are below.")
         results(case)

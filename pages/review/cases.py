@@ -13,7 +13,7 @@ from components.case_head import case_head
 from components.frame import open_case
 from components.heading import heading
 from components.html import cell, note, plain
-from components.library import bin_list, case_table, leaderboard_table, query_controls
+from components.library import CURRENT, bin_list, case_table, leaderboard_table, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_view, review_status, standing_marks
 from components.reviewer import reviewer, write_marks
@@ -48,11 +48,8 @@ def library() -> None:
     if not rows:
         st.info("No cases match. Change the search, ask a question, or audit an answer.")
     quality = qualities(store, rows)
-    chosen = case_table(rows, quality, key="case_table") if rows else []
+    chosen = case_table(rows, quality, state.open_case_id(), state.open_case, key="case_table") if rows else []
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Open", disabled=len(chosen) != 1):
-            state.open_case(chosen[0])
-            st.rerun()
         if st.button("Compare two", disabled=len(chosen) != 2):
             st.switch_page("pages/review/compare.py", query_params={"left": chosen[0], "right": chosen[1]})
         st.download_button(
@@ -65,7 +62,9 @@ def library() -> None:
         )
         st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
         if rows and not chosen:
-            note("Tick cases in the table: one to open, two to compare.")
+            note(
+                f"Click a case to open it; {CURRENT} marks the open one. Tick cases to compare, export or delete them."
+            )
     leaderboard_table(rows, quality, key="cases_group")
     binned = store.rows(Query(deleted=True))
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")

@@ -1,6 +1,7 @@
 """Compare: two cases, or two answers of one case; the answers on top, then passages, verdicts, settings."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
@@ -143,14 +144,16 @@ def answer_head(case: Case, review: Review, condition: str) -> None:
 
 
 def summary(found: Comparison) -> str:
-    """How many words only one side has, and how many passages and verdicts differ."""
+    """How many words only one side has, how many passages differ and in what, and how many verdicts."""
     texts = ("".join(word.text for word in found.words if word.change == change) for change in ("removed", "added"))
     left, right = (len(re.findall(r"\w+", without_markers(text))) for text in texts)
-    passages = counted(sum(passage.differs for passage in found.passages), "passage")
+    counts = Counter(what for passage in found.passages for what in passage.differences)
+    passages = ", ".join(f"{count:,} {what}" for what, count in counts.items()) or "all used alike"
+    verdicts = "" if found.questions_differ else f" {counted(len(found.verdicts), 'verdict')} differ."
     attribution = "" if found.methods else " The answers have no attribution method in common."
     return (
         f"{counted(left, 'word')} only on the left, {right:,} only on the right (underlined)."
-        f" {passages} and {counted(len(found.verdicts), 'verdict')} differ.{attribution}"
+        f" Passages: {passages}.{verdicts}{attribution}"
     )
 
 
@@ -196,8 +199,8 @@ if chosen is not None:
                 answer_head(case, review, name.partition(":")[2])
                 one_side(found.words, other)
         aligned_passages(found)
-        for title, rows in (("Scores that differ", found.scores), ("Verdicts that differ", found.verdicts)):
+        for what, rows in (("Scores", found.scores), ("Verdicts", found.verdicts), ("Reviews", found.reviews)):
             if rows:
-                st.header(title)
+                st.header(f"{what} that differ")
                 differences((row.name, row.left, row.right) for row in rows)
         settings_table(found, left.stamp.model, right.stamp.model)

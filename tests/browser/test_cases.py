@@ -25,6 +25,7 @@ DARK = {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}
 LOOKS = [pytest.param({}, id="light"), pytest.param(DARK, id="dark", marks=pytest.mark.long)]
 
 SLOW = 240_000
+BOX, CELL = 16, 150  # pixels from the left edge of the case table
 
 
 def open_cases(app, page):
@@ -34,12 +35,12 @@ def open_cases(app, page):
     expect(page.get_by_role("tab", name="Replay")).to_be_visible()
 
 
-def select_rows(page, *rows):
-    """Tick rows of the case table by place, since it is drawn on a canvas. The boxes are at its left edge."""
+def select_rows(page, *rows, at=BOX):
+    """Tick rows of the case table by place, since it is drawn on a canvas. A click on a cell opens the case."""
     page.get_by_role("textbox", name="Search").scroll_into_view_if_needed()
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
     for row in rows:
-        page.mouse.click(box["x"] + 16, box["y"] + 35 + ROW_HEIGHT * row + 17)
+        page.mouse.click(box["x"] + at, box["y"] + 35 + ROW_HEIGHT * row + 17)
 
 
 @pytest.mark.journey
@@ -92,6 +93,8 @@ def test_a_pasted_answer_is_opened_compared_deleted_and_restored(app, page, look
     expect(page.get_by_role("link", name="1 fact: 1 borne out")).to_be_visible(timeout=SLOW)
     page.goto(f"{app.url}/cases")
     expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
+    select_rows(page, 1, at=CELL)
+    expect(page.get_by_role("heading", name=FIRST_QUESTION)).to_be_visible()
     select_rows(page, 0, 1)
     page.get_by_role("button", name="Compare two").click()
     expect(page.get_by_text("Different writers: ")).to_be_visible()

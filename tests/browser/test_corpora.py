@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from engine.workbench import Workbench
 
+LOW_ROW = 35  # pixels of a table's row
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> The kiln is green."
 
 
@@ -33,6 +34,7 @@ def test_upload_shows_counts_reasons_and_chunks(app, page, look):
     # The corpus that was made is open, here and on Ask.
     expect(page.get_by_role("combobox", name="Show")).to_have_value("field notes")
     expect(page.locator(".gw-doc")).to_contain_text("The kiln is green.")
+    assert page.get_by_test_id("stDataFrame").nth(1).bounding_box()["height"] < 3 * LOW_ROW  # its head and one row
     look(page, "corpora_upload")
     page.get_by_role("link", name="Ask these documents").click()
     expect(page.get_by_role("combobox", name="Corpus")).to_have_value("field notes")

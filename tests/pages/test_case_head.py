@@ -53,10 +53,10 @@ def test_every_part_of_the_verdict_is_a_link_that_keeps_the_case():
     assert found[review][1]["review"] == ["first"]
 
 
-@pytest.mark.parametrize(("query", "first"), [({}, "Open"), ({"review": "first"}, "Add to the history")])
+@pytest.mark.parametrize(("query", "first"), [({}, "Compare two"), ({"review": "first"}, "Add to the history")])
 def test_the_link_to_the_review_brings_it_before_the_library(query, first):
     drawn = [button.label for button in page("review/cases", EXAMPLE, **query).main.get("button")]
-    assert next(label for label in drawn if label in ("Open", "Add to the history")) == first
+    assert next(label for label in drawn if label in ("Compare two", "Add to the history")) == first
 
 
 def test_every_page_of_a_case_says_where_the_documents_may_not_answer():

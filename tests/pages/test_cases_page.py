@@ -61,8 +61,9 @@ def test_the_page_lists_the_library_and_the_open_case(app):
     assert [t.label for t in app.tabs][-3:] == ["Review", "Report and export", "Replay"]
     assert "2 cases" in page_text(app)
     table = app.dataframe[0].value
-    first = ["question", "borne out", "unsupported", "unsettled", "citations"]  # seen at 1024 pixels
-    assert list(table.columns[:5]) == first and sum(WIDTHS[name] for name in first) <= 550
+    first = ["question", "facts", "borne out", "citations"]  # seen at 1024 pixels
+    assert list(table.columns[:4]) == first and sum(WIDTHS[name] for name in first) <= 550
+    assert [asked.startswith("►") for asked in table["question"]].count(True) == 1
     assert WIDTHS["question"] >= 240  # three lines hold most questions
     assert "Sort by" not in [box.label for box in app.selectbox]  # the heads of the table sort it
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", changed) for changed in table["changed"])
@@ -81,8 +82,10 @@ def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
     assert not app.exception
     table = app.dataframe[0].value
     line = table[table["question"] == "What of the bridge?"].iloc[0]
-    assert [round(line[name]) for name in ("borne out", "unsupported", "unsettled")] == [33, 67, 33]
-    assert table["borne out"].isna().sum() == 2
+    assert line["facts"] == "3 facts: 1 borne out, 1 contradicted, 1 not found"
+    assert round(line["borne out"]) == 33
+    assert table["borne out"].isna().sum() == 2 and list(table["facts"]).count("not checked") == 2
+    assert set(table["review"]) == {"not reviewed"}
     board = app.dataframe[1].value
     assert list(board["writer"]) == ["someone"] and [round(share) for share in board["borne out"]] == [33]
     group = next(control for control in app.segmented_control if control.label == "Group by")
@@ -240,7 +243,7 @@ def test_compare_shows_what_differs(app):
     assert app.title[0].value == "Compare"
     assert "two questions differ" in app.warning[0].value
     assert not app.header  # only the questions differ
-    assert "0 words only on the left, 0 only on the right" in page_text(app)
+    assert "0 words only on the left, 0 only on the right" in page_text(app) and "verdicts differ" not in page_text(app)
     assert "made with the same model, settings and versions" in page_text(app)
 
 
@@ -271,11 +274,11 @@ def test_compare_shows_the_answers_first_and_the_settings_folded_below():
     assert not app.exception
     drawn = " ".join(str(node.proto) for node in app.main)
     blocks = (
-        "0 words only on the left, 2 only on the right",
+        "0 words only on the left, 2 only on the right (underlined). Passages: 1 cited differently. 0 verdicts differ.",
         "<h3>reader</h3>",
         "Not checked. 2 citations.",
         "<h3>scribe</h3>",
-        "Passages that differ",
+        "Passages used differently",
         "1 passage with the same rank and citations",
         "Different writers: reader / scribe. Other settings that differ: 4.",
     )

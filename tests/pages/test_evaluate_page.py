@@ -7,10 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import components.cache
-from components.evaluation_results import frame, questions, units
+from components.evaluation_results import frame, question_of, questions, units
 from components.evaluation_run import live, said
 from components.figures import drawn
-from engine.studies.config import CONFIGS, as_toml, parse_config, presets, read_config
+from engine.studies.catalogue import study_of
+from engine.studies.config import CONFIGS, Config, as_toml, parse_config, presets, read_config
 from engine.studies.evaluate import compare_runs, evaluate, opened
 from engine.studies.library import folder_of, runs, take_in
 from engine.studies.run import Journal, Progress
@@ -56,6 +57,10 @@ def test_a_new_user_sees_a_finished_study_and_opens_a_case_of_it(app):
     assert "included with Groundwork" in texts(app)
     first = opened(folder_of(shown))
     leaderboard = first.results.tables[0]
+    assert app.header[0].value == question_of(first.config)
+    assert ": share of clauses entailed by their own evidence" in texts(app)
+    order = " ".join(str(node.proto) for node in app.main)
+    assert 0 < order.find(leaderboard.title) < order.find("Departs from the paper")
     assert app.dataframe[0].value.iloc[:, 0].tolist() == [row[0] for row in leaderboard.rows]
     case = next(row.case for row in first.rows if row.case)
     store = components.cache.workbench().cases
@@ -137,8 +142,21 @@ def test_a_p_value_is_never_shown_as_nothing():
 def test_examples_name_their_values_in_words():
     run = next(one for one in runs() if one.name == "are-embedded")
     rows = opened(folder_of(run.name)).rows
-    assert {"before Attr_r", "Attr_p", "Pres"} <= set(units(rows).columns)
-    assert questions(rows, "attr_r").title == "Attr_r by example"
+    labels = study_of(run.config.study).labels
+    assert {"before Attr_r", "Attr_p", "Pres"} <= set(units(rows, labels).columns)
+    chart = questions(rows, "attr_r", labels)
+    assert chart.title == "Attr_r by example"
+    # The same names as in the tables; equal points of two methods are next to each other.
+    assert [series.name for series in chart.series] == ["DRQA", "ARE"] == list(units(rows, labels)["method"].unique())
+    layout = drawn(chart).layout
+    assert layout.scattermode == "group" and 0 < layout.yaxis.range[0] < layout.yaxis.range[1] < 1
+
+
+def test_a_study_that_stored_no_title_asks_its_presets_question():
+    config = Config(study="are-ablations", data="d")
+    assert question_of(config) == "What is each part of ARE worth?"
+    assert question_of(msgspec.structs.replace(config, title="Does it? (a night)")) == "Does it?"
+    assert all(question_of(one.config).endswith("?") for one in runs())
 
 
 def test_long_names_on_an_axis_are_cut_where_many_share_it():

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from components import cache
 from components.install import next_step
-from engine.models.catalogue import entry_of
+from engine.models.catalogue import SHIPPED, entry_of
 from engine.models.install import downloads_of
-from engine.models.registry import forget_models
+from engine.models.registry import ENTRY, forget_models, packaged_file
 from tests.tiny_index import tiny_entry, use_index, write_catalogue
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "pages" / "review" / "settings.py"
@@ -91,6 +91,13 @@ def test_a_catalogue_that_cannot_be_read_is_told(monkeypatch, tmp_path, index):
     (tmp_path / "c.toml").write_text("[")
     page = AppTest.from_string(SCRIPT, default_timeout=60).run()
     assert "cannot be read" in page.error[0].value and not page.exception
+
+
+def test_the_model_that_comes_along_is_in_use_and_not_offered(index, monkeypatch):
+    monkeypatch.setenv("GROUNDWORK_CATALOGUE", str(SHIPPED))
+    page = AppTest.from_string(SCRIPT, default_timeout=60).run()
+    button = page.button(key=f"install {ENTRY.name}")
+    assert (button.label, button.disabled) == (("In use", True) if packaged_file() else ("Install", False))
 
 
 def test_what_was_fetched_is_offered_to_be_resumed(index):

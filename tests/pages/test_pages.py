@@ -17,7 +17,7 @@ from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import KIND, _fact_row
 from engine.cases.blocks import table
 from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, take_in
-from engine.core.errors import Cancelled, CaseNotFound, ServerError
+from engine.core.errors import Cancelled, CaseNotFound, QuestionError, ServerError
 from engine.core.files import home, now
 from engine.core.values import Answer
 from engine.corpus.collection import list_corpora
@@ -172,6 +172,14 @@ def test_two_uploads_of_one_name_are_told(app):
     assert any("Another file in this batch" in said.value for said in app.warning)
 
 
+def test_the_document_that_is_shown_is_ticked(app):
+    app.run()
+    app.switch_page("pages/ask/corpora.py").run()
+    assert not app.exception
+    documents = app.dataframe[1].proto
+    assert list(documents.selection_mode) == [documents.SINGLE_ROW_REQUIRED]
+
+
 def test_a_corpus_with_a_damaged_manifest_is_shown_with_the_button_that_removes_it(app):
     broken = home() / "corpora" / "broken"
     broken.mkdir(parents=True)
@@ -289,6 +297,23 @@ def test_a_question_that_failed_before_its_first_word_opens_no_case(app):
     assert not app.exception
     assert [error.value for error in app.error] == ["It went away."]
     assert app.query_params["case"] == FIRST_CASE
+
+
+def test_a_question_to_try_closes_the_list_and_clears_the_error_under_the_field(app):
+    take_in(components.cache.workbench().cases)
+    app.query_params["case"] = EXAMPLE
+    app.run()
+    app.session_state["groundwork_runs"] = ended_question(None, QuestionError("It is empty."))
+    app.run()
+    blocks = [node.type for node in app.main if node.type in ("text_area", "error")]
+    assert blocks == ["text_area", "error"] and app.error[0].value == "It is empty."
+    app.session_state["questions_to_try"] = True
+    tried = next(button for button in app.button if button.key == "try_1")
+    tried.click().run()
+    assert not app.exception and not app.error
+    assert app.text_area(key="question").value == tried.label
+    assert app.session_state["questions_to_try"] is False
+    assert next(fold for fold in app.expander if fold.label == "Ask another question").proto.expanded
 
 
 def test_a_question_that_was_stopped_opens_its_case_once(app):

@@ -87,6 +87,19 @@ def test_what_stands_in_the_fields_is_what_a_run_is_given(app):
     assert at(app, "retrieval").number_input(key="set_retrieval.k").value == 7
 
 
+def test_without_a_paper_of_the_page_the_help_says_what_each_gives():
+    def corpora() -> None:
+        from components.settings_panel import draw_setting
+        from engine.core.settings import all_settings
+
+        draw_setting(next(s for s in all_settings() if s.path == "retrieval.embedder"), "all-MiniLM-L6-v2", key="own")
+
+    app = AppTest.from_function(corpora, default_timeout=60).run()
+    assert [caption.value for caption in app.caption] == ["default: all-MiniLM-L6-v2"]
+    first, *_, last = app.selectbox(key="own").help.splitlines()
+    assert first.startswith("Attr-RAG: all-mpnet-base-v2") and last.startswith("On the command line")
+
+
 def test_the_papers_values_leave_t_to_the_embedder():
     def steps() -> None:
         import streamlit as st

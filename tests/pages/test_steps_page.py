@@ -59,6 +59,17 @@ def test_one_run_has_nothing_to_stand_beside_it(app):
     assert not {"Shown", "Compare with"} & {box.label for box in app.selectbox}
 
 
+def test_a_solved_case_shows_its_answer_before_its_steps_and_folds_the_form(app):
+    drawn = shown(app)
+    assert 0 < drawn.find("Final answer") < drawn.find("Step 1.")
+    fold = next(fold for fold in app.expander if fold.label == "Work it out again")
+    assert not fold.proto.expanded and "start_steps" in [button.key for button in fold.button]
+    store().save(full_case("unsolved"))
+    app.query_params["case"] = "unsolved"
+    app.run()
+    assert app.button(key="start_steps") and "Work it out again" not in [fold.label for fold in app.expander]
+
+
 def test_a_step_that_dropped_nothing_does_not_list_it(solution):  # noqa: F811
     step = solution.steps[0]
     drawn = lambda limit: _passages(msgspec.structs.replace(step, threshold=limit), (), {})  # noqa: E731

@@ -51,6 +51,7 @@ STUDY = dataclasses.replace(
     title="Contribution of each part of ARE",
     shows=("ARE, Tables 2 and 6",),
     methods=tuple(LABELS),
+    labels=LABELS,
     run=run,
     results=results,
 )

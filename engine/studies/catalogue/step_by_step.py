@@ -221,6 +221,7 @@ STUDY = Study(
     title="Step-by-step retrieval and its baselines",
     shows=("RAISE, Table 1", "RAISE, Table 2", "RAISE, Fig. 2", "RAISE, Fig. 5", "RAISE, Fig. 7"),
     methods=tuple(method.name for method in METHODS),
+    labels={method.name: method.label for method in METHODS},
     run=run,
     results=results,
     cost=cost,

@@ -89,7 +89,19 @@ def test_attribution_of_two_cases_is_on_one_scale():
     assert [row.cited for row in found.passages] == [(1, 1), (0, 0)]
 
 
-def test_verdicts_that_changed_are_listed_with_the_reviewers_own():
+def test_a_passage_says_in_what_it_differs():
+    left = full_case()
+    assert not any(row.differences for row in compare_cases(left, left).passages)
+    uncited = msgspec.structs.replace(left, answer=msgspec.structs.replace(left.answer, citations=()))
+    assert [row.differences for row in compare_cases(left, uncited).passages] == [("cited differently",), ()]
+    turned = msgspec.structs.replace(left, passages=left.passages[::-1], analyses=())
+    assert compare_cases(left, turned).passages[1].differences[0] == "ranked differently"
+    alone = msgspec.structs.replace(left, passages=(passage(9, "Tin bends."),))
+    sides = [row.differences for row in compare_cases(left, alone).passages]
+    assert sides == [("only on the left",), ("only on the left",), ("only on the right",)]
+
+
+def test_verdicts_that_changed_are_listed_and_the_reviewers_own_after_them():
     def facts(verdict):
         result = {
             "facts": [{"text": "The sky is blue.", "verdict": verdict}, {"text": "Same.", "verdict": "supportive"}]
@@ -99,8 +111,9 @@ def test_verdicts_that_changed_are_listed_with_the_reviewers_own():
     left, right = full_case(analyses=facts("supportive")), full_case(analyses=facts("irrelevant"))
     draft = MarkDraft(kind="override", author="Ada", target="fact:1", value="supportive", reason="It says so.")
     review = review_of((append(right, (), draft, "2026-11-20T10:00:00+00:00"),))
-    found = compare_cases(left, right, right_review=review).verdicts
-    assert [(d.name, d.left, d.right) for d in found] == [
-        ("The sky is blue.", "borne out", "not found"),
-        ("review of fact 1", "no verdict", "supportive"),
-    ]
+    found = compare_cases(left, right, right_review=review)
+    assert [(d.name, d.left, d.right) for d in found.verdicts] == [("The sky is blue.", "borne out", "not found")]
+    assert [(d.name, d.left, d.right) for d in found.reviews] == [("fact 1", "not reviewed", "supportive")]
+    other = msgspec.structs.replace(right, question="What melts ice?")
+    found = compare_cases(left, other, right_review=review)
+    assert found.questions_differ and not found.verdicts and not found.reviews

@@ -22,19 +22,17 @@ def store(tmp_path):
 
 def test_a_line_counts_what_the_check_found():
     found = quality_of(checked("The bridge opened in 1934 [1]. In all the bridge cost 5 million [3]."), review_of(()))
-    assert (found.borne_out_share, found.unsupported_share, found.citation_precision) == (1.0, 0.0, 0.5)
+    assert (found.borne_out_share, found.headline, found.citation_precision) == (1.0, "2 facts: 2 borne out", 0.5)
     bare = quality_of(replace(checked(), analyses=()), review_of(()))
-    assert (bare.checked, bare.borne_out_share, bare.unsupported_share, bare.citation_precision) == (
-        0,
-        None,
-        None,
-        None,
-    )
+    assert (bare.checked, bare.borne_out_share, bare.citation_precision) == (0, None, None)
+    assert bare.headline == "not checked"
 
 
 def test_what_is_kept_is_read_again_once_the_case_has_changed(store):
     first = qualities(store, store.rows())
-    assert first["case"].unsupported_share == 2 / 3 and first["open"] == Quality(method="vanilla")
+    assert first["case"].headline == "3 facts: 1 borne out, 1 contradicted, 1 not found" and first["open"] == Quality(
+        method="vanilla"
+    )
     assert qualities(store, store.rows()) == first
     store.add_marks("case", sign_off("Ada", "does not stand", "the year is wrong"))
     assert qualities(store, store.rows())["case"].conclusion == "does not stand"
@@ -78,9 +76,9 @@ def test_every_case_counts_alike_and_what_is_not_there_is_left_out(store):
     }
 
 
-def test_what_a_reviewer_put_right_is_neither_unsupported_nor_unsettled():
+def test_what_a_reviewer_put_right_is_edited_and_not_unsettled():
     case = checked("The bridge opened in 1934 [1]. Whales sing loudly.")
     anew = rewrite(case.answer, 2, "In all the bridge cost 5 million [2].", "Ada", "the sources do not speak of whales")
     before, after = quality_of(case, review_of(())), quality_of(case, marked(case, anew))
-    assert (before.unsupported_share, before.unsettled) == (0.5, 1)
-    assert (after.unsupported_share, after.unsettled) == (0.0, 0)
+    assert (before.headline, before.unsettled) == ("2 facts: 1 borne out, 1 not found", 1)
+    assert (after.headline, after.unsettled) == ("2 facts: 1 borne out, 1 edited", 0)
