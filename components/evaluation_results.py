@@ -184,7 +184,7 @@ def _about(found: Evaluation) -> None:
 
 
 def question_of(config: Config) -> str:
-    """The question of a run's study: its config's title, or that of the study's first preset, without what it takes."""
+    """The question of a run's study: its config's title, or that of the study's first preset, without its cost."""
     preset = CONFIGS / f"{config.study.replace('-', '_')}.toml"
     return (config.title or read_config(preset).title).partition(" (")[0]
 

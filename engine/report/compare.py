@@ -56,7 +56,7 @@ class Aligned(Value, frozen=True):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """The differences of the two cases in words: "only on the left", "ranked differently"; empty for nothing."""
+        """The ways in which it differs, in words: "only on the left", "ranked differently"; empty for none."""
         if None in (self.left, self.right):
             return ("only on the left" if self.right is None else "only on the right",)
         found = {
