@@ -19,6 +19,7 @@ from engine.answer.in_documents import doubted, nothing_said, probably_answered,
 from engine.cases.review import Review
 from engine.core.text import counted
 from engine.core.values import Case
+from engine.methods.raise_.values import Problem
 
 
 class Part(NamedTuple):
@@ -32,6 +33,8 @@ class Part(NamedTuple):
 def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     """Draw it and return the verdict; where nothing was checked it offers the check (`offer`), else it says so."""
     show(tag("h2", escape(case.question), class_="gw-question"))
+    if case.options:
+        show(tag("p", escape(Problem(question="", options=case.options).text.strip()), class_="gw-answer"))
     review = workbench().cases.review(case.id)
     verdict, absent = case_verdict(case, review), review.absent is not None
     # Who signed has read whether the documents answer.

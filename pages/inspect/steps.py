@@ -8,7 +8,7 @@ from components.case_head import case_head
 from components.export_figure import export_button
 from components.frame import open_case
 from components.heading import heading
-from components.html import escape, plain, show, tag
+from components.html import plain
 from components.polling import say_problem
 from components.relevance import relevance_view
 from components.settings_panel import settings_panel
@@ -21,7 +21,7 @@ from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
 from engine.core.values import Analysis, Case
 from engine.methods.raise_.threshold import gold_similarities, primer_gold, primer_question, read, threshold_for
-from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
+from engine.methods.raise_.values import METHODS, Solution, method_of
 from engine.report.drawings import drawn_steps
 
 LABELS = {method.name: method.label for method in METHODS}
@@ -157,8 +157,6 @@ with form:
     problem_form(case.corpus if case else None)
 if case is not None:
     case_head(case)
-    if case.options:
-        show(tag("p", escape(Problem(question="", options=case.options).text.strip()), class_="gw-answer"))
     running = state.run_of(run_name(case))
     if running is not None and not running.ended:
         watch_run(case)

@@ -218,7 +218,7 @@ def test_a_replay_is_shown_by_its_parts_those_that_drifted_open(app):
         Number(place="answer.text", status="drifted", stored="one", replayed="two"),
     ]
     run.future.set_result(Replay(case="first", numbers=tuple(numbers)))
-    app.session_state["groundwork_runs"] = {"replay_first": run}
+    app.session_state["groundwork_runs"] = {"replay:first": run}
     run.see()
     app.run()
     assert not app.exception
