@@ -63,7 +63,7 @@ def begin(case: Case, kind: str, options: Value, name: str, label: str = "", set
         run.stage = "loading the model"
         return bench.analyse(case.id, kind, options, run.watch)
 
-    state.keep_run(name, analyses().start(work, label or kind))
+    state.keep_run(name, analyses().start(work, label or kind), shared=True)
 
 
 @st.fragment(run_every=0.8)

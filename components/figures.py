@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import plotly.graph_objects as go
@@ -74,9 +75,10 @@ def drawn(figure: Figure) -> go.Figure:
 
 
 def _apart(figure: Figure) -> bool:
-    """Whether equal points of several series are drawn next to each other: values by name, as of examples."""
-    named = any(isinstance(x, str) for series in figure.series for x in series.x)
-    return figure.kind == "points" and named and not any(series.n for series in figure.series)
+    """Whether equal points of several series are drawn next to each other: values by names that they share."""
+    places = Counter(x for series in figure.series for x in set(series.x))
+    shared = any(isinstance(x, str) and count > 1 for x, count in places.items())
+    return figure.kind == "points" and shared and not any(series.n for series in figure.series)
 
 
 def _named(axis: Axis) -> str:

@@ -75,7 +75,7 @@ def next_step(entry: Entry) -> str:
 
 def _begin(entry: Entry, name: str) -> None:
     work, saying = (_remove, "Removing") if entry.installed else (_install, "Installing")
-    state.keep_run(name, analyses().start(partial(work, entry), label=f"{saying} {entry.name}"))
+    state.keep_run(name, analyses().start(partial(work, entry), label=f"{saying} {entry.name}"), shared=True)
 
 
 def _install(entry: Entry, run: Run[None]) -> None:

@@ -11,10 +11,9 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from components import state
 from components.html import cell, text_after, visible
 from components.model_choice import METHOD_NAMES
-from components.review import status_name
 from engine.analyses.quality import Group, Quality, Standing, leaderboard
 from engine.cases.query import CaseRow, Query
-from engine.cases.review import CONCLUSIONS, STATUSES
+from engine.cases.review import CONCLUSIONS, STATUSES, status_name
 
 MOST_ROWS = 6  # more are scrolled
 ROW_HEIGHT = 66  # pixels: from 65 on a table breaks its lines; three fit
@@ -74,15 +73,17 @@ def case_table(
 ) -> list[str]:
     """Draw the rows, each with its counts of `found`; return the ids of the ticked ones.
 
-    A click on a row opens its case; the `current` one is marked.
+    A click on a row opens its case; the `current` one is marked. Other rows are another table: what was chosen in one
+    would be chosen by its place in the next.
     """
+    key = f"{key}_{hash(tuple(row.id for row in rows))}"
 
     def clicked() -> None:
-        cells, last = state.value_of(key).selection.cells, f"{key}_cells"
-        if cells != state.value_of(last):  # a tick leaves the cell chosen, and another case may be open since
-            state.set_value(last, cells)
-            for index, _ in cells:
-                open_case(rows[index].id)
+        chosen = [rows[index].id for index, _ in state.value_of(key).selection.cells]
+        if chosen != state.value_of(f"{key}_chosen"):  # a tick leaves the cell chosen; another case may be open since
+            state.set_value(f"{key}_chosen", chosen)
+            for case_id in chosen:
+                open_case(case_id)
 
     lines = [_line(row, found[row.id]) for row in rows]
     for row, line in zip(rows, lines, strict=True):
@@ -99,7 +100,9 @@ def case_table(
         selection_mode=("multi-row", "single-cell"),
         column_config={name: _column(name, width) for name, width in WIDTHS.items()},
     )
-    return [rows[index].id for index in picked.selection.rows if index < len(rows)]
+    if not picked.selection.cells:
+        state.take_value(f"{key}_chosen")
+    return [rows[index].id for index in picked.selection.rows]
 
 
 def _line(row: CaseRow, quality: Quality) -> dict[str, object]:

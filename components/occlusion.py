@@ -18,6 +18,7 @@ from engine.answer.citations import without_markers
 from engine.core.settings import Settings
 from engine.core.text import ANY_CITATION
 from engine.core.values import Analysis, Attribution, Case
+from engine.models.registry import title_of
 from engine.report.drawings import drawn_occlusion
 
 LEVELS = {"Passages": OCCLUSION, "Chunk sets": SETS, "Sentences": SENTENCES}
@@ -53,7 +54,8 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
 def by_another(found: Analysis, model: str) -> None:
     """Say above results whose they are, where the chosen scorer has none."""
     if not is_by(found, model):
-        banner(f"These results are by {found.stamp.model}. {model} has not scored this answer yet.")
+        chosen = title_of(model) or model
+        banner(f"These results are by {found.stamp.model}. {chosen} has not scored this answer yet.")
 
 
 def _tables(attribution: Attribution, case: Case, kind: str) -> None:

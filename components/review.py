@@ -10,7 +10,7 @@ from components.blocks import draw
 from components.html import chips, note, plain, show, visible
 from engine.analyses.case_verdict import in_words
 from engine.cases.places import MarkTarget, places
-from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review
+from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review, status_name
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.report.build import history_table, mark_tables
@@ -18,15 +18,6 @@ from engine.report.build import history_table, mark_tables
 Add = Callable[[MarkDraft], None]
 VERBS = {"open": "Reopen", "in review": "Start review", "signed off": "Sign off"}
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
-
-
-def status_name(status: str) -> str:
-    """A status as the pages say it.
-
-    >>> status_name("open"), status_name("in review")
-    ('not reviewed', 'in review')
-    """
-    return "not reviewed" if status == "open" else status
 
 
 def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Callable[[], None], *, key: str) -> None:

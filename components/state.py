@@ -109,23 +109,24 @@ def run_of(name: str) -> Run[Any] | Shared | None:
     """The run of that name: this session's, running or finished, or one that runs for another session."""
     runs: dict[str, Run[Any] | Shared] = st.session_state.setdefault(_RUNS, {})
     own, begun = runs.get(name), begun_runs().get(name)
-    if begun is not None and begun.running and not (own is not None and own.running):
+    if begun is not None and begun.running and (own is None or own.ended):
         runs[name] = Shared(begun)
     return runs.get(name)
 
 
-def keep_run(name: str, run: Run[Any]) -> None:
-    """Remember a run under a name; an earlier one of that name is asked to stop.
+def keep_run(name: str, run: Run[Any], *, shared: bool = False) -> None:
+    """Remember a run under a name; an earlier one of this session by that name is asked to stop.
 
-    A name with a colon tells what is worked on ("facts:CASE"): other sessions find the run by it.
+    `shared`: the name says all of the work ("facts:CASE"), so that other sessions find it, and this one loaded anew.
     """
-    earlier = run_of(name)
-    if earlier is not None and earlier.running:
+    runs = st.session_state.setdefault(_RUNS, {})
+    earlier = runs.get(name)
+    if isinstance(earlier, Run) and earlier.running:
         earlier.stop()
-    st.session_state[_RUNS][name] = run
-    if ":" in name:
+    runs[name] = run
+    if shared:
         begun = begun_runs()
-        for ended in [one for one, other in begun.items() if not other.running]:
+        for ended in [one for one, other in list(begun.items()) if not other.running]:
             begun.pop(ended, None)
         begun[name] = run
 

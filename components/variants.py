@@ -36,7 +36,7 @@ def variant_cards(report: RefinementReport, passages: Sequence[Passage], names: 
     value, scores = report.refinement, report_scores(report, passages)
     reasons = trigger_reasons(value, names)
     cards = (
-        _card(value.variants.get(name), name, value, diff, (reasons.get(name, ""), _support(name, scores)))
+        _card(value.variants.get(name), name, value, diff, (reasons.get(name, ""), _support(name, value, scores)))
         for name in names
     )
     show(tag("div", "".join(cards), class_="gw-cards"))
@@ -55,10 +55,10 @@ def _card(variant: Variant | None, name: str, value: Refinement, diff: bool, tol
     return tag("section", body, class_=kind, aria_label=f"Condition {name}")
 
 
-def _support(name: str, scores: Mapping[str, Scores]) -> str:
+def _support(name: str, value: Refinement, scores: Mapping[str, Scores]) -> str:
     """How well the passages support the condition's answer, next to A's; empty where it has none of its own."""
     own, base = scores.get(name), scores.get("A")
-    if own is None or base is None or (own == base and name != "A"):
+    if own is None or base is None or value.variants[name].outcome == "not triggered" or name in value.repeats:
         return ""
 
     def next_to(said: str, of_a: str) -> str:

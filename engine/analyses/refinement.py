@@ -32,7 +32,7 @@ from engine.cases.blocks import (
 from engine.cases.review import Review
 from engine.cases.store import CaseStore
 from engine.core.files import EMBEDDED
-from engine.core.settings import SecondPass as Rules, Settings
+from engine.core.settings import SecondPass as Rules, Settings, setting_labels
 from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
 from engine.methods import registry
 from engine.methods.refinement.conditions import VARIANTS, Request
@@ -510,6 +510,24 @@ def _stamp_ahead(value: Refinement, case: Case, options: RefinementOptions, sett
     return stamp_ahead(value.stamp, case, settings, use_answer=options.use_answer)
 
 
+OF_A_STAMP = {
+    "inputs": "question, passages or answer",
+    "revision": "weights",
+    "dtype": "number format",
+    "template": "prompts",
+    "versions": "versions of packages",
+    "given": "the baseline",
+    "sentences": "what the writer reads",
+    "read": "what the writer reads",
+}
+
+
+def _in_words(names: Sequence[str]) -> str:
+    """The differences of two stamps: settings by their labels, the rest by `OF_A_STAMP`."""
+    known = OF_A_STAMP | setting_labels()
+    return ", ".join(dict.fromkeys(known.get(name, name) for name in names))
+
+
 def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
     ahead = run_ahead(case, options, settings)
     missing, stored = ahead.writes, ahead.stored
@@ -531,7 +549,7 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
     if ahead.set_back:
         parts.append(f"{', '.join(ahead.set_back)} set back to A, because the trigger does not fire")
     said = ", ".join(parts) + "."
-    return f"{said} Replaces the stored run, which differs in {', '.join(ahead.other)}." if ahead.other else said
+    return f"{said} Replaces the stored run, which differs in {_in_words(ahead.other)}." if ahead.other else said
 
 
 KIND = Kind(

@@ -168,6 +168,15 @@ class Chain:
         return f"{self.signed} of {self.entries} entries are not verified: their signing key is missing. {tail}"
 
 
+def status_name(status: str) -> str:
+    """A status in words.
+
+    >>> status_name("open"), status_name("in review")
+    ('not reviewed', 'in review')
+    """
+    return "not reviewed" if status == "open" else status
+
+
 def sign_off(author: str, conclusion: Conclusion, reason: str, machine: str = "") -> tuple[MarkDraft, MarkDraft]:
     """The marks of a sign-off: the conclusion, next to the check's result (`machine`), then the status."""
     said = MarkDraft(

@@ -153,5 +153,5 @@ def raised_as(kind: type[GroundworkError], what: str, way_out: str, *failures: t
         yield
     except failures as error:
         reason = getattr(error, "strerror", None) or first_line(error)[:200]
-        file = PurePath(str(getattr(error, "filename", None) or "")).name
+        file = PurePath(str(error.filename or "")).name if isinstance(error, OSError) else ""
         raise kind(f"{what} ({reason}{'' if file in what else f': {file}'}). {way_out}") from error

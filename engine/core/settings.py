@@ -348,6 +348,12 @@ def all_settings() -> tuple[Setting, ...]:
     )
 
 
+@cache
+def setting_labels() -> dict[str, str]:
+    """Every setting's label, with its path: "Seed (decoding.seed)" by "decoding.seed"."""
+    return {setting.path: f"{setting.label} ({setting.path})" for setting in all_settings()}
+
+
 _KINDS: dict[type, Kind] = {
     msgspec.inspect.BoolType: "switch",
     msgspec.inspect.LiteralType: "choice",

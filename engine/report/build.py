@@ -53,7 +53,7 @@ from engine.cases.blocks import (
     when,
 )
 from engine.cases.places import leaves, revision
-from engine.cases.review import SENTENCE, Chain, Mark, Review, check_chain, review_of
+from engine.cases.review import SENTENCE, Chain, Mark, Review, check_chain, review_of, status_name
 from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
@@ -128,7 +128,10 @@ def banners(case: Case) -> tuple[Block, ...]:
 
 
 def _status(review: Review) -> str:
-    return f"{review.status} by {review.reviewer}, {when(review.time)}" if review.reviewer else review.status
+    if not review.reviewer:
+        return status_name(review.status)
+    done = "reopened" if review.status == "open" else review.status
+    return f"{done} by {review.reviewer}, {when(review.time)}"
 
 
 def _summary(case: Case, review: Review) -> tuple[tuple[str, str], ...]:
@@ -402,7 +405,7 @@ def _concluded(case: Case, review: Review) -> Facts:
     said = f"{review.conclusion.value}: {review.conclusion.reason.rstrip('.')}; " if review.conclusion else ""
     file = str(case.stamp.settings.get("file", "not stored in this case"))
     facts = (
-        ("Conclusion of the review", f"{said}{_status(review)}" if review.reviewer else "not reviewed"),
+        ("Conclusion of the review", f"{said}{_status(review)}"),
         ("Written by", _writer(case)),
         *([("Imported from", file)] if case.origin == "imported" else []),
     )

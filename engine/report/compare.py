@@ -17,7 +17,7 @@ from engine.analyses.case_verdict import in_words
 from engine.analyses.refinement import KIND as REFINED
 from engine.cases.blocks import short
 from engine.cases.places import leaves, verdicts
-from engine.cases.review import Mark, Review, review_of, with_labels
+from engine.cases.review import Mark, Review, review_of, status_name, with_labels
 from engine.cases.store import CaseStore
 from engine.cases.words import DiffWord, word_diff
 from engine.core.errors import CaseError
@@ -206,7 +206,7 @@ def _verdicts(case: Case) -> dict[str, str]:
 
 def _reviewed(review: Review) -> dict[str, str]:
     """The reviewers' verdicts by their places, and the status."""
-    return {**{mark.place: mark.value for mark in review.overrides.values()}, "status": review.status}
+    return {**{mark.place: mark.value for mark in review.overrides.values()}, "status": status_name(review.status)}
 
 
 # A refinement's answers as cases, so that two of them, or one and another case, are compared like any two. A side is

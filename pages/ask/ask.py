@@ -169,7 +169,8 @@ def try_question(text: str) -> None:
     last = state.run_of("ask")
     if last is not None and last.ended:
         state.forget_run("ask")
-        state.set_value(state.ASKING, True)
+        # Where the error held the form open above a case, it stays open.
+        state.set_value(state.ASKING, state.open_case_id() not in (None, FIRST_CASE))
 
 
 doors("ask")

@@ -201,7 +201,7 @@ def cut_again(name: str) -> None:
         asked = corpus_settings(own, f"cut_{name}", (*CHUNKING, EMBEDDER))
         st.caption("Cases keep their passages. With an overlap, occlusion underestimates effects.")
         if st.form_submit_button("Split and embed again", type="primary"):
-            state.keep_run(task, analyses().start(lambda run: rebuild(name, asked, run), label="cut"))
+            state.keep_run(task, analyses().start(lambda run: rebuild(name, asked, run), label="cut"), shared=True)
             st.rerun()
     if run is not None:
         wait_for(task, "")

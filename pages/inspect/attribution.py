@@ -36,6 +36,7 @@ from engine.methods.attr_rag import AttrRag
 from engine.methods.used_supports import UsedSupports
 from engine.methods.word_overlap import METHOD as WORD_OVERLAP
 from engine.models.defaults import default_for
+from engine.models.registry import source_of
 from engine.report.drawings import drawn_map
 
 # Analyses with a place of their own on this page.
@@ -240,4 +241,4 @@ elif stored is not None:
         draw_models_line(scorer.strip())
     with right:
         settings_panel("occlusion", "gradient", "faithfulness", "prompting", paper="refinement")
-    tabs(case, scorer)
+    tabs(case, source_of(scorer.strip()))

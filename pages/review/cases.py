@@ -130,7 +130,7 @@ def replaying(case: Case) -> None:
     name = f"replay:{case.id}"
     run = state.run_of(name)
     if st.button("Replay", disabled=run is not None and not run.ended):
-        state.keep_run(name, analyses().start(lambda run: replay(case, run.watch)))
+        state.keep_run(name, analyses().start(lambda run: replay(case, run.watch)), shared=True)
         st.rerun()
     wait_for(name, "Replaying")
     result = result_of(name)

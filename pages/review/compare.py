@@ -22,7 +22,7 @@ from engine.answer.citations import without_markers
 from engine.cases.query import CaseRow
 from engine.cases.review import Review, review_of
 from engine.core.errors import GroundworkError
-from engine.core.settings import all_settings
+from engine.core.settings import setting_labels
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.models.defaults import default_for
@@ -31,7 +31,6 @@ from engine.report.compare import NOT_SET, Comparison, compare_cases, conditions
 LISTED = 1_000  # cases offered by the two pickers
 LONGEST = 32  # characters of a question in a picker
 OWN = "the case's answer"
-LABELS = {setting.path: f"{setting.label} ({setting.path})" for setting in all_settings()}
 
 
 def pick() -> tuple[str, str] | None:
@@ -171,7 +170,7 @@ def settings_table(found: Comparison, left: str, right: str) -> None:
 
 def _setting_name(name: str) -> str:
     path, bracket, index = name.removeprefix("settings.").partition("[")
-    return LABELS.get(path, path) + bracket + index
+    return setting_labels().get(path, path) + bracket + index
 
 
 heading("Compare", "Compare two cases, or two answers of one case: words, passages, scores, verdicts and settings.")

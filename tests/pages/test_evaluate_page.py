@@ -150,6 +150,9 @@ def test_examples_name_their_values_in_words():
     assert [series.name for series in chart.series] == ["DRQA", "ARE"] == list(units(rows, labels)["method"].unique())
     layout = drawn(chart).layout
     assert layout.scattermode == "group" and 0 < layout.yaxis.range[0] < layout.yaxis.range[1] < 1
+    places = [msgspec.structs.replace(series, x=(series.name,) * len(series.y)) for series in chart.series]
+    apart = drawn(msgspec.structs.replace(chart, series=tuple(places))).layout
+    assert apart.scattermode is None  # a series with a place of its own stays above its name
 
 
 def test_a_study_that_stored_no_title_asks_its_presets_question():

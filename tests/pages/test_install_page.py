@@ -45,8 +45,8 @@ def settings(index):
 
 def press(settings):
     """Press the model's button and wait for what it began."""
-    settings.button(key="install tiny").click().run()
-    run = settings.session_state["groundwork_runs"]["install tiny"]
+    settings.button(key="install:tiny").click().run()
+    run = settings.session_state["groundwork_runs"]["install:tiny"]
     run.future.exception()
     return settings.run()
 
@@ -57,13 +57,13 @@ def said(settings):
 
 def test_a_model_is_installed_and_removed(settings):
     assert "by Nobody" in said(settings) and "0.00 GB on disk" in said(settings)
-    assert settings.button(key="install tiny").label == "Install"
+    assert settings.button(key="install:tiny").label == "Install"
     press(settings)
     assert not settings.error and not settings.exception
-    assert entry_of("tiny").installed and settings.button(key="install tiny").label == "Remove"
+    assert entry_of("tiny").installed and settings.button(key="install:tiny").label == "Remove"
     assert any(">tiny</th>" in one.proto.body for one in settings.get("html"))
     press(settings)
-    assert not entry_of("tiny").installed and settings.button(key="install tiny").label == "Install"
+    assert not entry_of("tiny").installed and settings.button(key="install:tiny").label == "Install"
 
 
 def test_a_failure_is_told_and_the_rest_is_resumed(settings, index, tmp_path):
@@ -71,15 +71,15 @@ def test_a_failure_is_told_and_the_rest_is_resumed(settings, index, tmp_path):
     part.rename(tmp_path / part.name)
     press(settings)
     assert "cannot be downloaded" in settings.error[0].value
-    assert settings.button(key="install tiny").label == "Resume"
+    assert settings.button(key="install:tiny").label == "Resume"
     (tmp_path / part.name).rename(part)
     press(settings)
     assert not settings.error and entry_of("tiny").installed
 
 
 def test_a_running_installation_can_be_cancelled(settings):
-    settings.button(key="install tiny").click().run()
-    run = settings.session_state["groundwork_runs"]["install tiny"]
+    settings.button(key="install:tiny").click().run()
+    run = settings.session_state["groundwork_runs"]["install:tiny"]
     if run.running:
         run.stop()
     run.future.exception()
@@ -96,7 +96,7 @@ def test_a_catalogue_that_cannot_be_read_is_told(monkeypatch, tmp_path, index):
 def test_the_model_that_comes_along_is_in_use_and_not_offered(index, monkeypatch):
     monkeypatch.setenv("GROUNDWORK_CATALOGUE", str(SHIPPED))
     page = AppTest.from_string(SCRIPT, default_timeout=60).run()
-    button = page.button(key=f"install {ENTRY.name}")
+    button = page.button(key=f"install:{ENTRY.name}")
     assert (button.label, button.disabled) == (("In use", True) if packaged_file() else ("Install", False))
 
 

@@ -141,7 +141,9 @@ def draw_shared():
     if st.session_state.get("begins"):
         gate, st.session_state.begins = threading.Event(), False
         st.session_state.gate = gate
-        state.keep_run("work:case", Lane("test").start(lambda run: gate.wait(60) and run.watch.step("after the gate")))
+        state.keep_run(
+            "work:case", Lane("test").start(lambda run: gate.wait(60) and run.watch.step("after the gate")), shared=True
+        )
     state.run_of("work:case")
     state.see_runs()
     wait_for("work:case", "Working")

@@ -228,14 +228,15 @@ def test_the_caption_of_the_costs_says_what_they_include():
 
 
 def test_a_copied_reply_is_folded_on_its_card():
-    def draw(value):
+    def draw(value, passages):
         from components.variants import variant_cards
+        from engine.methods.refinement.run import RefinementReport
 
-        variant_cards(value, ("A", "C2", "D"), diff=False)
+        variant_cards(RefinementReport(refinement=value), passages, ("A", "C2", "D"), diff=False)
 
     from streamlit.testing.v1 import AppTest
 
-    app = AppTest.from_function(draw, kwargs={"value": copying()}).run(timeout=30)
+    app = AppTest.from_function(draw, kwargs={"value": copying(), "passages": case().passages}).run(timeout=30)
     assert not app.exception
     _, copied, revised = "".join(one.proto.body for one in app.get("html")).split("<section")[1:4]
     assert "<summary>What it wrote</summary>" in copied and "The model repeated" in copied
