@@ -41,7 +41,7 @@ from engine.core.errors import (
 from engine.core.files import EMBEDDED, home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Settings
-from engine.core.values import Analysis, Answer, AuditRecord, Case, Passage, Stamp, Step, Value, inputs_hash
+from engine.core.values import Analysis, Answer, AuditRecord, Case, Json, Passage, Stamp, Step, Value, inputs_hash
 from engine.corpus.collection import Collection, IngestReport, list_corpora, remove
 from engine.corpus.formats.records import Fields
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
@@ -91,7 +91,7 @@ class Workbench:
 
     def ingest(
         self,
-        paths: Sequence[Path],
+        paths: Path | str | Sequence[Path | str],
         name: str,
         watch: Watch = Watch(),
         fields: Fields | None = None,
@@ -102,6 +102,10 @@ class Workbench:
         A new one is gone again if none of the files can be read. With `ray_workers` so many actors on a Ray cluster
         embed the passages.
         """
+        given = (
+            [paths] if isinstance(paths, Path | str) else paths
+        )  # a text is one path, not the folders of its letters
+        files = [Path(path) for path in given]
         known = name in {corpus.name for corpus in list_corpora()}
         chunking = None if known and self.settings.chunking == Chunking() else self.settings.chunking
         wanted = self.settings.retrieval.embedder
@@ -109,9 +113,9 @@ class Workbench:
         collection = Collection.create(name, embedder, chunking).embedded_by(wanted)
         if ray_workers:
             with closing(RayEmbedder(collection.embedder, ray_workers)) as spread:
-                report = dataclasses.replace(collection, given=spread).ingest(paths, watch, fields)
+                report = dataclasses.replace(collection, given=spread).ingest(files, watch, fields)
         else:
-            report = collection.ingest(paths, watch, fields)
+            report = collection.ingest(files, watch, fields)
         if not known and not report.documents:
             remove(name)
             return report
@@ -327,8 +331,12 @@ class Workbench:
 
     # Answers from elsewhere
 
-    def audit(self, record: AuditRecord, file: str = "") -> Case:
-        """Save an answer from elsewhere, from a file if named, as a case; raise `RecordError`, `CorpusNotFound`."""
+    def audit(self, record: AuditRecord | Json, file: str = "") -> Case:
+        """Save an answer from elsewhere, from a file if named, as a case; raise `RecordError`, `CorpusNotFound`.
+
+        A record may be plain data, as a line of a file: {"question": ..., "passages": [...], "answer": ...}.
+        """
+        record = AuditRecord.from_dict(record.to_dict() if isinstance(record, AuditRecord) else record)
         if record.corpus is not None:
             self.tools.collection(record.corpus)
         case = imported_case(record.checked())

@@ -34,6 +34,7 @@ from engine.methods.raise_.values import (
     ReasoningMethod,
     ReasonStep,
     Solution,
+    check_options,
     letter,
     method_of,
     similarity,
@@ -119,7 +120,8 @@ def analysis_of(case: Case, solution: Solution, model: Writer, settings: Setting
 
 
 def new_case(problem: Problem, corpus: str, case_id: str, created: str) -> Case:
-    """A case for a problem that is not answered yet."""
+    """A case for a problem that is not answered yet; raise `RecordError` where nobody can choose among its options."""
+    check_options(problem.options)
     return Case(
         id=case_id,
         question=check_query(problem.question),

@@ -9,10 +9,19 @@ import click
 
 from engine.analyses.steps import KIND, StepsOptions, finder, means_for, new_case
 from engine.commands import shared
-from engine.core.errors import InputError, RecordError
+from engine.core.errors import InputError
 from engine.core.values import Value
 from engine.methods.raise_.threshold import LabelledQuestion, calibrate, keep, labelled_pairs, logical_query
-from engine.methods.raise_.values import METHODS, Problem, ReasonStep, Solution, letter, method_of, similarity
+from engine.methods.raise_.values import (
+    METHODS,
+    Problem,
+    ReasonStep,
+    Solution,
+    check_options,
+    letter,
+    method_of,
+    similarity,
+)
 from engine.retrieve.search import check_query
 from engine.workbench import Workbench
 
@@ -29,9 +38,7 @@ class StepsRecord(Value, frozen=True, forbid_unknown_fields=False):
     def as_problem(self) -> Problem:
         """The problem; raise `QuestionError` or `RecordError` where it cannot be asked."""
         check_query(self.question)
-        if any(not option.strip() for option in self.options):
-            raise RecordError("An option is empty. Give the text of every option.")
-        letter(max(len(self.options) - 1, 0))
+        check_options(self.options)
         return Problem(question=self.question, options=self.options)
 
 

@@ -151,6 +151,8 @@ def parse_config(text: str, name: str = "the config") -> Config:
         raise InputError(f"{name} is not a valid config: {error}.") from error
     if not config.seeds:
         raise InputError(f"{name} has no seeds. Write for example seeds = [1337].")
+    if len(set(config.seeds)) < len(config.seeds):
+        raise InputError(f"{name} has a seed twice, so its rows would count twice. Write each seed once.")
     config.stages(config.seeds[0])
     return config
 

@@ -54,6 +54,15 @@ class Problem(Value, frozen=True):
         return "\n".join((self.question, *lines))
 
 
+def check_options(options: Sequence[str]) -> None:
+    """Raise `RecordError` for options that nobody can choose among: one alone, an empty one, more than letters."""
+    if any(not option.strip() for option in options):
+        raise RecordError("An option is empty. Give the text of every option.")
+    if len(options) == 1:
+        raise RecordError("The problem has one option. Give two or more, or none for an open problem.")
+    letter(max(len(options) - 1, 0))
+
+
 def letter(index: int) -> str:
     """A for 0; raise `RecordError` past Z."""
     if index >= len(ascii_uppercase):

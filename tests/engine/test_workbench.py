@@ -1,0 +1,50 @@
+"""The library's door: what a script may hand over, and what it is told where that does not fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.analyses.steps import new_case
+from engine.core.errors import InputError, RecordError
+from engine.core.values import AuditRecord
+from engine.methods.raise_.values import Problem
+from engine.studies.config import parse_config
+from engine.workbench import Workbench
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path, lambda path: [str(path)]])
+def test_one_path_is_one_file_and_not_the_folders_of_its_letters(tmp_path, monkeypatch, kind):
+    (tmp_path / "notes.txt").write_text("Ice melts at 0 degrees.", encoding="utf-8")
+    (tmp_path / "secret.txt").write_text("The key is under the mat.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    report = Workbench().ingest(kind(tmp_path / "notes.txt"), "own")
+    assert report.documents == 1
+
+
+def test_a_record_may_be_plain_data_and_is_checked_as_a_files_line():
+    bench = Workbench()
+    given = {
+        "question": "What rusts?",
+        "passages": [{"text": "Iron rusts.", "title": "Metals"}],
+        "answer": "Iron rusts.",
+    }
+    case = bench.audit(given)
+    assert (case.passages[0].title, case.answer.text) == ("Metals", "Iron rusts.")
+    for record in (
+        AuditRecord(question="What rusts?", passages="Rust", answer="Iron."),
+        AuditRecord(question="What rusts?", passages=("Iron rusts.",), answer=5),
+        {**given, "question": None},
+    ):
+        with pytest.raises(RecordError, match="not a valid AuditRecord"):
+            bench.audit(record)
+
+
+def test_a_problem_has_no_option_or_several():
+    with pytest.raises(RecordError, match="one option"):
+        new_case(Problem(question="Why?", options=("Because.",)), "c", "id", "")
+    assert new_case(Problem(question="Why?"), "c", "id", "").options == ()
+
+
+def test_a_seed_is_written_once():
+    with pytest.raises(InputError, match="a seed twice"):
+        parse_config('study = "abpc"\ndata = "d"\nseeds = [1, 1]')
