@@ -52,6 +52,9 @@ def plan(config: Config) -> Plan:
         raise InputError(
             f"{', '.join(strange)} is not a method of {study.name}. Its methods are: {', '.join(study.methods)}."
         )
+    if unknown := sorted(config.options.keys() - {*study.options}):
+        known = ", ".join(study.options) or "none"
+        raise InputError(f"[options] {', '.join(unknown)} is not an option of {study.name}. Its options are: {known}.")
     usable: list[Example] = []
     left_out: Counter[str] = Counter()
     for example in load(config.data, **config.load):

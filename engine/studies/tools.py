@@ -111,7 +111,8 @@ class Study:
     counted. `uses` says for each further need what is switched off where it is absent. `run` does one unit and raises
     what the engine raises; `results` turns all rows of a run into tables and figures without any model; `cost` is the
     most that one unit takes. `writes` says of a unit whether it asks the writer for text; by default each does.
-    `labels` are the names of methods in tables and on the page, where they are not the units' own.
+    `labels` are the names of methods in tables and on the page, where they are not the units' own. `options` are those
+    that the study reads from its config.
     """
 
     name: str
@@ -124,4 +125,5 @@ class Study:
     needs: tuple[str, ...] = ()
     uses: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
     writes: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: True

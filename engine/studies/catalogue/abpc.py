@@ -169,6 +169,7 @@ STUDY = Study(
     title="Faithfulness of rankings by perturbation: ABPC by method",
     shows=("grounded refinement, Tables 6, 7 and 14",),
     methods=("rankings",),
+    options=("rankings",),
     run=run,
     results=results,
     cost=cost,

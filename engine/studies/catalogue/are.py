@@ -290,6 +290,7 @@ STUDY = Study(
     title="Attribution and preservation of answers that are checked and edited",
     shows=("ARE, Table 1", "ARE, Table 3", "ARE, Table 5", "ARE, Fig. 5 and 6"),
     methods=(DRQA, *(name for name in NAMES if name != DRQA), ARE),
+    options=("by_model",),
     labels=LABELS,
     run=run,
     results=results,

@@ -138,6 +138,7 @@ STUDY = Study(
     title="Effect of more retrieved passages on vanilla RAG",
     shows=("Attr-RAG, Fig. 1a to 1c",),
     methods=tuple(NAMES.values()),
+    options=("answers", "depth", "long"),
     run=run,
     results=results,
     cost=cost,

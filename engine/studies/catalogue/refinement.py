@@ -295,6 +295,7 @@ STUDY = Study(
     title="Effect of a second pass on a grounded answer",
     shows=("grounded refinement, Tables 1 to 4, 10, 11 and 13", "its section 4.7 (costs)"),
     methods=("conditions",),
+    options=("conditions", "pairs"),
     run=run,
     results=results,
     cost=cost,

@@ -309,3 +309,11 @@ def test_a_units_case_comes_back_from_the_bin(sample_home, tmp_path):
     store.set_tags(name, ["kept"])
     store.delete(name)
     assert take_in(store, folder, "unit") == name and store.load(name).tags == ("kept",)
+
+
+def test_an_option_that_no_study_reads_is_refused_before_anything_runs():
+    config = parse_config('study = "refinement"\ndata = "bank-investigation"\n[options]\nconditons = ["D"]')
+    with pytest.raises(
+        InputError, match=r"conditons is not an option of refinement\. Its options are: conditions, pairs"
+    ):
+        plan(config)
