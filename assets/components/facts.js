@@ -32,14 +32,15 @@ const fold = (title, fill, open) => {
   return box;
 };
 
-const round = (done, pick, open) => fold(done.title, (box) => {
+const round = (done, pick, open, chosen) => fold(done.title, (box) => {
   for (const line of done.searched) box.append(make("p", "note", line));
   for (const seen of done.checked) box.append(passage(seen, pick, open));
   if (!done.checked.length) box.append(make("p", "note", "No passages were checked."));
   if (done.edit) box.append(make("p", "", done.edit));
   for (const rest of done.rest)
     if (rest.passages.length)
-      box.append(fold(rest.title, (more) => more.append(...rest.passages.map((seen) => passage(seen, pick, open))), false));
+      box.append(fold(rest.title, (more) => more.append(...rest.passages.map((seen) => passage(seen, pick, open))),
+        rest.passages.some((seen) => seen.number === chosen))); // a passage chosen elsewhere is not hidden here
   for (const said of done.said)
     box.append(fold(said.title, (raw) => raw.append(make("p", "note", said.text)), false));
 }, done.last);
@@ -93,7 +94,7 @@ export default function (component) {
     if (!fact) { detail.append(make("p", "note", "No facts need attention.")); return; }
     detail.append(make("h4", "", fact.text));
     for (const line of fact.lines) detail.append(make("p", "note", line));
-    for (const done of fact.rounds) detail.append(round(done, pick, (at) => root.tell("source", at)));
+    for (const done of fact.rounds) detail.append(round(done, pick, (at) => root.tell("source", at), state.passage));
     mark();
     const below = tree.offsetLeft === detail.offsetLeft; // on a narrow page, which scrolls as a whole
     if (below && tell && !focus) detail.scrollIntoView({ behavior: "smooth" });
