@@ -35,8 +35,8 @@ from engine.core.errors import CaseError, GroundworkError, RecordError
 from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.text import counted
-from engine.core.values import Analysis, Attribution, Case, Json, Passage, Stamp
-from engine.methods import registry
+from engine.core.values import Analysis, Attribution, Case, Details, Json, Passage, Stamp
+from engine.methods import both_ways, registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.flags import RANDOM_RANKINGS, Flags
 from engine.methods.spans import Span, answer_spans
@@ -89,6 +89,8 @@ def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
 COLUMNS = 5  # spans in one table
 LARGEST_HEAT = 20_000  # pieces drawn in one analysis; above, only the strongest sources
 UNDER_NUMERICAL = "below the numerical floor: may be rounding"
+ALONE = "each alone"
+WORDS_FROM = "Where the words come from: the probability that each source adds to the others and alone"
 UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
@@ -102,6 +104,14 @@ def attribution_of(analysis: Analysis) -> Attribution | None:
     return None  # it only looks like one
 
 
+def seen_otherwise(attribution: Attribution) -> dict[str, Attribution]:
+    """By method what an occlusion measured besides its drops: `ALONE` and both ways, without notes and floors."""
+    details = attribution.details
+    views = ((both_ways.METHOD, details.gained, both_ways.UNIT), (ALONE, details.alone, attribution.unit))
+    bare = replace(attribution, per_token=(), notes=(), details=Details(), numerical_floor=None, placebo_floor=None)
+    return {name: replace(bare, method=name, scores=scores, unit=unit) for name, scores, unit in views if scores}
+
+
 def attribution_blocks(case: Case, attribution: Attribution, review: Review | None = None) -> list[Block]:
     """Cost and floors, tables of sources by spans, the answer's tokens by source."""
     blocks: list[Block] = [Facts(_facts(attribution)), *notices(attribution.notes)]
@@ -112,6 +122,9 @@ def attribution_blocks(case: Case, attribution: Attribution, review: Review | No
     blocks += [*tables[:1], _spans(case, attribution)]
     if tables[1:]:
         blocks.append(Fold("The other sentences of the answer", tuple(tables[1:])))
+    if gains := seen_otherwise(attribution).get(both_ways.METHOD):
+        spans = tuple(range(min(COLUMNS, len(gains.spans))))
+        blocks.append(Fold(WORDS_FROM, (_table(case, gains, spans),)))
     if heats := _token_heats(case, attribution):
         blocks.append(Fold("The answer's tokens, source by source", tuple(heats)))
     return blocks

@@ -84,10 +84,24 @@ def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench,
     if alone:  # each passage as the only one: the token rows of leave-one-out do not belong to these totals
         found = replace(found, scores=found.details.alone, per_token=())
     line = {key: getattr(found, key) for key in KEPT}
+    line |= {table: by_passage(line[table], found.sources, len(record.passages)) for table in ("scores", "per_token")}
     if found.per_token:
         places = ((token.start, token.end) for token in answer.tokens)
         line["tokens"] = [{"start": start, "end": end, "text": record.answer[start:end]} for start, end in places]
     return line
+
+
+def by_passage(
+    rows: Sequence[Sequence[float]], sources: Sequence[Sequence[int]], passages: int
+) -> list[list[float | None]]:
+    """The rows with a value for each passage, None for one that the method left unscored.
+
+    >>> by_passage([[0.5, 2.0]], [(1,), (3,)], 3)
+    [[0.5, None, 2.0]]
+    """
+    places = {number: place for place, (number,) in enumerate(sources)}
+    wanted = [places.get(number) for number in range(1, passages + 1)]
+    return [[None if place is None else row[place] for place in wanted] for row in rows]
 
 
 def overlap_line(record: AuditRecord, settings: Settings) -> shared.Record:
@@ -113,7 +127,9 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
 @click.command()
 @shared.file_argument
 @click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, separated by commas.")
-@click.option("--corpus", metavar="NAME", help="Source of unrelated passages; default: the file's other records.")
+@click.option(
+    "--corpus", metavar="NAME", help="Source of unrelated passages; default: the file's records of other questions."
+)
 @shared.model_option
 @shared.with_workbench
 def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench: Workbench) -> None:
@@ -121,7 +137,7 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
 
     A record's `spans`, in characters, are widened to whole tokens. Where a line has `per_token`, `tokens` says which.
 
-    The placebo floor uses unrelated passages from --corpus, or from the file's other records.
+    The placebo floor uses unrelated passages from --corpus, or from the file's records of other questions.
 
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
@@ -129,12 +145,14 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
     lines = list(file)
     if names != (WORD_OVERLAP,):
         bench.tools.scorer(model)  # a model that is none is told now
-    pool = bench.collection(corpus).snapshot().passages if corpus else _passages_in(lines)
-    context = dataclasses.replace(bench.context(shared.progress()), pool=pool)
+    watching, pooled = bench.context(shared.progress()), () if corpus else _passages_in(lines)
+    searched = bench.collection(corpus).snapshot().passages if corpus else ()
 
     def line(record: AuditRecord, name: str) -> shared.Record:
         if name == WORD_OVERLAP:
             return overlap_line(record, bench.settings)
+        others = searched or [passage for question, passage in pooled if question != record.question]
+        context = dataclasses.replace(watching, pool=others)
         return attribute_line(record, name, model, bench, context)
 
     def work(record: AuditRecord) -> list[shared.Record]:
@@ -143,12 +161,12 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
     shared.run_records(lines, AuditRecord, work)
 
 
-def _passages_in(lines: Sequence[str]) -> list[Passage]:
-    """The passages of all records of a file that can be read, each of them a document."""
-    found: list[Passage] = []
+def _passages_in(lines: Sequence[str]) -> list[tuple[str, Passage]]:
+    """The passages of all records of a file that can be read, each of them a document, with their questions."""
+    found: list[tuple[str, Passage]] = []
     for record in shared.good_records(lines):
         with contextlib.suppress(RecordError):  # told in the record's own place
-            found += [replace(passage, document=passage.id) for passage in record.as_passages()]
+            found += [(record.question, replace(passage, document=passage.id)) for passage in record.as_passages()]
     return found
 
 

@@ -267,7 +267,8 @@ class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=Fals
     Of each source: `kept`, its place among those asked for; `source_spans` and `text_spans`, [passage number, start,
     end] in the prompt's segment and in the passage's text; `lengths`, its tokens. Of each span: `full`, the answer's
     log-probability in nats, `content_tokens`, the floors `..._by_span`, and `elsewhere`, the sum outside the sources.
-    (spans, sources): `with_markers`, `alone`, each as the only source, and `absolute`, the sums of |R| of its tokens.
+    (spans, sources): `with_markers`, `alone`, each as the only source, `gained`, the probability that it adds to the
+    others and alone (occlusion both ways), and `absolute`, the sums of |R| of its tokens.
     Of each answer token: `placebo_floor_by_token` and `content`, whether it counts. `tokens` are those of `per_token`:
     their places in the answer, or [start, end) in its text, as `token_spans` are. `delta` and `steps` are of integrated
     gradients, `approximate`, `hold_out_correlation` (a span each) and `ablations` of a surrogate, `alphas` and `floors`
@@ -286,6 +287,7 @@ class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=Fals
     absolute: tuple[tuple[float, ...], ...] = ()
     with_markers: tuple[tuple[float, ...], ...] = ()
     alone: tuple[tuple[float, ...], ...] = ()
+    gained: tuple[tuple[float, ...], ...] = ()
     placebo_floor_by_token: tuple[float, ...] = ()
     content: tuple[bool, ...] = ()
     tokens: tuple[int | tuple[int, int], ...] = ()
@@ -325,7 +327,7 @@ class Attribution(Value, frozen=True):
 
     def __post_init__(self) -> None:
         """Raise `ValueError` where rows do not have a score for each source: a case file may contain anything."""
-        more = (self.details.alone, self.details.absolute, self.details.with_markers)
+        more = (self.details.alone, self.details.gained, self.details.absolute, self.details.with_markers)
         by_span = (self.scores, *filter(None, more))
         rows = chain(self.per_token, *by_span)
         if any(len(table) != len(self.spans) for table in by_span) or any(len(r) != len(self.sources) for r in rows):

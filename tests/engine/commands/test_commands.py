@@ -319,7 +319,7 @@ def test_word_overlap_is_counted_without_a_model():
 def test_unrelated_passages_come_from_the_other_records(tiny):
     texts = (["Ice melts.", "Tin bends."], ["Cats purr.", "Tin bends."], ["Rain falls."])
     records = [
-        {"id": str(n), "question": "Why?", "passages": passages, "answer": passages[0]}
+        {"id": str(n), "question": f"Why {n}?", "passages": passages, "answer": passages[0]}
         for n, passages in enumerate(texts)
     ]
     short = ("--set", "decoding.max_new_tokens=4", "--set", "occlusion.placebos=2")
@@ -329,6 +329,9 @@ def test_unrelated_passages_come_from_the_other_records(tiny):
     assert all(line["placebo_floor"] is not None for line in found[::2])
     assert any("uses 2 unrelated passages" in note for note in found[1]["notes"])
     assert all(line["seconds"] > 0 for line in found)
+    same = [record | {"question": "Why?"} for record in records]
+    found = lines(run(*asked, stdin="\n".join(map(json.dumps, same))))
+    assert {line["placebo_floor"] for line in found[::2]} == {None}
     alone = lines(run(*asked, stdin=json.dumps(records[0])))
     assert alone[0]["placebo_floor"] is None
     assert any("uses 0 unrelated passages" in note for note in alone[1]["notes"])
