@@ -36,6 +36,7 @@ from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.text import counted
 from engine.core.values import Analysis, Attribution, Case, Details, Json, Passage, Stamp
+from engine.corpus.samples import unrelated
 from engine.methods import both_ways, registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.flags import RANDOM_RANKINGS, Flags
@@ -77,11 +78,11 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
 
 
 def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
-    """Unrelated passages of the pool, else of the case's corpus; none where that is gone or the case was imported."""
+    """Unrelated passages of the pool, else of the case's corpus, else, without one, of the science primer."""
     if context.unrelated is not None:
         return context.unrelated
     collection = context.tools.collection_of(case) if context.pool is None else None
-    pool = collection.snapshot().passages if collection else context.pool or ()
+    pool = collection.snapshot().passages if collection else unrelated() if context.pool is None else context.pool
     how = context.settings.occlusion
     return placebos_for(case.passages, pool, how.placebos, how.seed)
 
@@ -309,6 +310,7 @@ def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, .
         known = tools.collection(case.corpus).snapshot().named(wanted) if case.corpus and wanted else {}
     except GroundworkError:
         known = {}
+    known = {passage.id: passage for passage in unrelated()} | known
     found = tuple(known[name] for name in wanted if name in known)
     return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
 

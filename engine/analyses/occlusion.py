@@ -214,7 +214,7 @@ def rows_of(case: Case, kind: str, settings: Settings) -> int:
         count = sum(counts[:TOP_PASSAGES])
     else:
         count = len(sources_of(case)) if kind == SETS else len(case.passages)
-    return rows_needed(count, alone=kind != SENTENCES, placebos=settings.occlusion.placebos if case.corpus else 0)
+    return rows_needed(count, alone=kind != SENTENCES, placebos=settings.occlusion.placebos)
 
 
 def _cost(kind: str, case: Case, options: ByModel, settings: Settings) -> str:

@@ -137,7 +137,8 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
 
     A record's `spans`, in characters, are widened to whole tokens. Where a line has `per_token`, `tokens` says which.
 
-    The placebo floor uses unrelated passages from --corpus, or from the file's records of other questions.
+    The placebo floor uses unrelated passages from --corpus, from the file's records of other questions, or from the
+    science primer.
 
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
@@ -152,7 +153,7 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
         if name == WORD_OVERLAP:
             return overlap_line(record, bench.settings)
         others = searched or [passage for question, passage in pooled if question != record.question]
-        context = dataclasses.replace(watching, pool=others)
+        context = dataclasses.replace(watching, pool=others or None)
         return attribute_line(record, name, model, bench, context)
 
     def work(record: AuditRecord) -> list[shared.Record]:

@@ -316,7 +316,7 @@ def test_word_overlap_is_counted_without_a_model():
     assert wrong.exit_code == 2, "a model that is none is told where another method needs one"
 
 
-def test_unrelated_passages_come_from_the_other_records(tiny):
+def test_unrelated_passages_come_from_records_of_other_questions_and_without_any_from_the_primer(tiny):
     texts = (["Ice melts.", "Tin bends."], ["Cats purr.", "Tin bends."], ["Rain falls."])
     records = [
         {"id": str(n), "question": f"Why {n}?", "passages": passages, "answer": passages[0]}
@@ -329,12 +329,12 @@ def test_unrelated_passages_come_from_the_other_records(tiny):
     assert all(line["placebo_floor"] is not None for line in found[::2])
     assert any("uses 2 unrelated passages" in note for note in found[1]["notes"])
     assert all(line["seconds"] > 0 for line in found)
-    same = [record | {"question": "Why?"} for record in records]
-    found = lines(run(*asked, stdin="\n".join(map(json.dumps, same))))
-    assert {line["placebo_floor"] for line in found[::2]} == {None}
     alone = lines(run(*asked, stdin=json.dumps(records[0])))
-    assert alone[0]["placebo_floor"] is None
-    assert any("uses 0 unrelated passages" in note for note in alone[1]["notes"])
+    assert alone[0]["placebo_floor"] > 0 and alone[0]["placebo_floor"] != found[0]["placebo_floor"]
+    assert any("uses 2 unrelated passages" in note for note in alone[1]["notes"]), "of the science primer"
+    same = [record | {"question": "Why?"} for record in records]
+    first, *_ = lines(run(*asked, stdin="\n".join(map(json.dumps, same))))
+    assert first["placebo_floor"] == lines(run(*asked, stdin=json.dumps(same[0])))[0]["placebo_floor"]
 
 
 def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny):
