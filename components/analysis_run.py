@@ -110,7 +110,7 @@ def banners(notes: tuple[str, ...]) -> None:
 
 def is_banner(note: str) -> bool:
     """Whether a note belongs above the scores instead of under them."""
-    return note.startswith(("Written by ", "Not scored, "))
+    return note.startswith(("Written by ", "Not scored, ", "Do not rely "))
 
 
 def seconds_said(case: Case, model: str, passes: float, kind: str = "") -> str:

@@ -85,6 +85,8 @@ def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench,
         found = replace(found, scores=found.details.alone, per_token=())
     line = {key: getattr(found, key) for key in KEPT}
     line |= {table: by_passage(line[table], found.sources, len(record.passages)) for table in ("scores", "per_token")}
+    if found.details.delta is not None:
+        line["delta"] = found.details.delta
     if found.per_token:
         places = ((token.start, token.end) for token in answer.tokens)
         line["tokens"] = [{"start": start, "end": end, "text": record.answer[start:end]} for start, end in places]

@@ -354,11 +354,11 @@ def counted(number: int, one: str, more: str = "") -> str:
 def about(seconds: float) -> str:
     """A time that is only estimated: no more digits than it deserves.
 
-    >>> about(7.4), about(75.6), about(1023), about(7300)
-    ('7 s', '80 s', '17 min', '2 h')
+    >>> about(0.2), about(7.4), about(75.6), about(1023), about(7300)
+    ('1 s', '7 s', '80 s', '17 min', '2 h')
     """
     if seconds < 100:
-        return f"{seconds:.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
+        return f"{max(seconds, 1):.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
 
 
