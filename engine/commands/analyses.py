@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TextIO
 
 import click
@@ -15,7 +15,7 @@ from engine.analyses.kind import RunContext, options_of
 from engine.analyses.registry import kind_named
 from engine.cases.importers import imported_case
 from engine.commands import shared
-from engine.core.errors import InputError, RecordError
+from engine.core.errors import GroundworkError, InputError, RecordError
 from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none, mean_or_none
 from engine.core.text import words
@@ -120,6 +120,7 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
     """Score the effect of each passage on the answer, one line per method.
 
     A record's `spans`, in characters, are widened to whole tokens. Where a line has `per_token`, `tokens` says which.
+    A record's last lines say which of the `methods` failed and why.
 
     The placebo floor uses unrelated passages from --corpus, or from the file's other records.
 
@@ -137,8 +138,15 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
             return overlap_line(record, bench.settings)
         return attribute_line(record, name, model, bench, context)
 
-    def work(record: AuditRecord) -> list[shared.Record]:
-        return [{"id": record.id, "method": name, **line(record, name)} for name in names]
+    def work(record: AuditRecord) -> Iterator[shared.Record]:
+        failed: dict[str, tuple[GroundworkError, list[str]]] = {}
+        for name in names:
+            try:
+                yield {"id": record.id, "method": name, **line(record, name)}
+            except GroundworkError as error:
+                failed.setdefault(str(error), (error, []))[1].append(name)
+        for error, without in failed.values():
+            yield {"id": record.id, "methods": without, **shared.failure(error)}
 
     shared.run_records(lines, AuditRecord, work)
 

@@ -150,22 +150,31 @@ def run_records(
     each(read_jsonl(lines), lambda identity, data: work(kind.from_dict(data)), close)
 
 
+def failure(error: GroundworkError) -> Record:
+    """What a line says about an error."""
+    return {"error": {"type": type(error).__name__, "message": str(error)}}
+
+
 def each(
     items: Iterable[tuple[str, T | GroundworkError]],
     work: Callable[[str, T], Iterable[Record]],
     close: Callable[[], None] | None = None,
 ) -> None:
-    """Write what `work` makes of each (id, item), then `close`; a bad one gives an error in its place, and status 1."""
+    """Write what `work` makes of each (id, item), then `close`; a bad one gives an error in its place, and status 1.
+
+    `work` may also yield a `failure` of a part, and the other parts after it.
+    """
     failed = False
     for identity, item in items:
         try:
             if isinstance(item, GroundworkError):
                 raise item
             for record in work(identity, item):
+                failed |= "error" in record
                 emit(record)
         except GroundworkError as error:
             failed = True
-            emit({"id": identity, "error": {"type": type(error).__name__, "message": str(error)}})
+            emit({"id": identity, **failure(error)})
     if close is not None:
         close()
     if failed:

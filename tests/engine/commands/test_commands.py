@@ -296,6 +296,18 @@ def test_a_span_is_widened_to_the_tokens_that_it_touches_and_one_without_any_is_
     assert "has no answer" in empty["error"]["message"]
 
 
+def test_a_method_that_fails_leaves_the_lines_of_the_others(tiny):
+    record = {"id": "r", "question": "Why?", "passages": ["Ice melts."], "answer": "Ice, it melts.", "spans": [[3, 4]]}
+    asked = ("attribute", "-", "--model", tiny, "--method")
+    result = run(*asked, "word-overlap,occlusion", stdin="\n".join(map(json.dumps, (record, {**record, "spans": []}))))
+    done, failed, *second = lines(result)
+    assert (done["id"], done["method"]) == ("r", "occlusion") and result.exit_code == 1
+    assert (failed["id"], failed["methods"]) == ("r", ["word-overlap"]) and "no words" in failed["error"]["message"]
+    assert [line["method"] for line in second] == ["word-overlap", "occlusion"]
+    unknown = run(*asked, "occlusion,word-overlp", stdin=json.dumps(record))
+    assert (unknown.exit_code, unknown.stdout) == (2, "") and "'word-overlp'" in unknown.stderr
+
+
 def test_word_overlap_is_counted_without_a_model():
     record = {
         "id": "r",
