@@ -320,6 +320,14 @@ def conclusions(verdict: CaseVerdict | None) -> tuple[Conclusion, ...]:
     return (whole, *(("partly stands",) if verdict and verdict.excepted else ()), "does not stand")
 
 
+def check_conclusion(case: Case, review: Review) -> None:
+    """Raise `InputError` for a conclusion of the sign-off that the review before it does not allow."""
+    allowed = conclusions(case_verdict(case, review))
+    if review.conclusion and review.conclusion.value not in allowed:
+        said = f"The conclusion {review.conclusion.value!r} does not fit the edits that you accepted and what is open."
+        raise InputError(f"{said} Choose one of: {', '.join(allowed)}.")
+
+
 def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[SentenceVerdict, ...]:
     """A verdict per sentence of the answer, in order; a fact belongs to each sentence that its clause touches."""
     facts, alone = numbered(record), _alone(record, review)

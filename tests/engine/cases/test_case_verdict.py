@@ -381,7 +381,7 @@ def test_a_fact_knows_its_edits_and_which_can_still_be_put_in():
     (edit, _deletion) = run().edits
     (fact,) = [f for s in case_verdict(case, review_of(())).sentences for f in s.facts if f.text.endswith("1932")]
     assert [(e.id, e.old, e.new, e.decision, e.open) for e in fact.edits] == [(edit.id, "1932", "1934", None, True)]
-    signed = case_verdict(case, marked(case, MarkDraft(kind="status", author="Ada", value="signed off")))
+    signed = case_verdict(case, marked(case, *sign_off("Ada", "stands", "Read it.")))
     assert [e.open for s in signed.sentences for f in s.facts for e in f.edits] == [False, False]
     assert signed.sentence_of(fact.number) == 1 and signed.sentence_of("9.9") is None
 

@@ -218,6 +218,29 @@ def test_review_refuses_a_place_that_the_case_does_not_have_and_a_verdict_that_i
     assert told["sentence:1"] == record["answer"]
 
 
+def test_a_sign_off_takes_a_conclusion_with_a_reason_as_on_the_page():
+    record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
+    case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
+    (edit,) = json.loads(run("analyse", case, "facts").stdout)["result"]["edits"]
+    own, signed = ("review", case, "--reviewer", "Ada"), ("--status", "signed off")
+    answer = ("--on", "answer", "--override")
+    for asked, said in (
+        (signed, "needs your conclusion on the answer"),
+        ((*answer, "fine", "--reason", "Read it.", *signed), "stands as edited"),
+        ((*answer, "stands", *signed), "Give a reason"),
+        (("--relevant", "1", "--not-relevant", "1"), "Passage 1 is labelled relevant and not relevant"),
+    ):
+        result = run(*own, *asked)
+        assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr, asked
+    assert run(*own, "--override", "accepted", "--on", f"edit:{edit['id']}").exit_code == 0
+    unfit = run(*own, *answer, "stands", "--reason", "Read it.", *signed)
+    assert unfit.exit_code == 2 and "Choose one of: stands as edited, does not stand." in unfit.stderr
+    (found,) = lines(run(*own, *answer, "stands as edited", "--reason", "Read it.", *signed))
+    *_, conclusion, status = found["history"]
+    assert (conclusion["value"], conclusion["machine"]) == ("stands as edited", "1 fact: 1 contradicted")
+    assert status["value"] == found["review"]["status"] == "signed off"
+
+
 def test_an_audited_case_that_reproduces_exits_0_and_says_that_its_answer_is_not_compared():
     record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
     case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
