@@ -40,7 +40,7 @@ from engine.core.text import counted
 from engine.core.values import Analysis, Case, Value
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
-from engine.methods.are.backtrack import Decision
+from engine.methods.are.backtrack import Decision, accepted_ids, put_in
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.guards import COPIED, STATED, TOLD
@@ -269,7 +269,7 @@ def tracked_changes(case: Case, record: AreRecord, review: Review) -> list[Block
     text = tracked_text(case, record, review)
     if not record.edits:
         return [text, plain("No edits found.")]
-    return [plain(said, "note"), text, _edits_table(record, review)]
+    return [plain(said, "note"), text, _edits_table(case, record, review)]
 
 
 def tracked_text(case: Case, record: AreRecord, review: Review) -> Text:
@@ -317,8 +317,19 @@ def after_edit(edit: Placed) -> str:
     return " ".join(("After the edit the fact agrees with the passage.", *reasons, *sure, *doubt))
 
 
-def _edits_table(record: AreRecord, review: Review) -> Table:
-    decided, rows = decisions(record, review), []
+def edit_decisions(case: Case, record: AreRecord, review: Review) -> dict[str, str]:
+    """The decision on each edit that has one, and why the text does not take one that was accepted."""
+    known, decided = revision(record, case.answer, review)
+    ids, taken = ({e.id for e in some} for some in (known, put_in(record.checked, known, accepted_ids(decided))))
+    result: dict[str, str] = dict(decisions(record, review))
+    for name in accepted_ids(decisions(record, review)) - taken:
+        why = "another edit changes it" if name in ids else "a reviewer wrote the sentence anew"
+        result[name] = f"accepted, not applied: {why}"
+    return result
+
+
+def _edits_table(case: Case, record: AreRecord, review: Review) -> Table:
+    decided, rows = edit_decisions(case, record, review), []
     for edit in record.edits:
         mark = review.overrides.get(f"edit:{edit.id}") if edit.id in decided else None
         left = "a suggestion, not put in" if edit.status == "suggestion" else undecided(review)

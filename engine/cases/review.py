@@ -205,9 +205,8 @@ def append(case: Case, history: Sequence[Mark], draft: MarkDraft, time: str, key
     if (draft.kind, draft.value) == ("status", "signed off"):
         said = review_of(history).overrides.get("answer")
         if said is None or said.value not in CONCLUSIONS:
-            raise InputError(
-                f"A sign-off needs your conclusion on the answer, with a reason. Write one of: {', '.join(CONCLUSIONS)}."
-            )
+            listed = ", ".join(CONCLUSIONS)
+            raise InputError(f"A sign-off needs your conclusion on the answer, with a reason. Write one of: {listed}.")
     mark = Mark(
         **draft.to_dict(),
         case=case.id,

@@ -145,8 +145,8 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
                 yield {"id": record.id, "method": name, **line(record, name)}
             except GroundworkError as error:
                 failed.setdefault(str(error), (error, []))[1].append(name)
-        for error, without in failed.values():
-            yield {"id": record.id, "methods": without, **shared.failure(error)}
+        for why, without in failed.values():
+            yield {"id": record.id, "methods": without, **shared.failure(why)}
 
     shared.run_records(lines, AuditRecord, work)
 

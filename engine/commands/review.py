@@ -14,16 +14,7 @@ from msgspec.structs import replace
 from engine.analyses.case_verdict import by_machine, check_conclusion, check_verdict
 from engine.cases.case_file import read_case_file
 from engine.cases.places import places
-from engine.cases.review import (
-    RELEVANCE,
-    SENTENCE,
-    STATUSES,
-    MarkDraft,
-    append,
-    check_chain,
-    review_of,
-    signing_key,
-)
+from engine.cases.review import RELEVANCE, SENTENCE, STATUSES, MarkDraft, append, check_chain, review_of, signing_key
 from engine.commands.library import case_argument
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.core.errors import FileError, InputError, raised_as

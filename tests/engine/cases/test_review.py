@@ -11,16 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.cases.review import (
-    ABSENT,
-    MarkDraft,
-    append,
-    check_chain,
-    entry_hash,
-    review_of,
-    signing_key,
-    with_labels,
-)
+from engine.cases.review import ABSENT, MarkDraft, append, check_chain, entry_hash, review_of, signing_key, with_labels
 from engine.cases.store import CaseStore
 from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, FileError, InputError
 from tests.analysing import keep
