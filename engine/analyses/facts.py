@@ -37,7 +37,7 @@ from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings, Verification
 from engine.core.text import counted
-from engine.core.values import Analysis, Case, Value
+from engine.core.values import Analysis, Case, Json, Value
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
 from engine.methods.are.backtrack import Decision, accepted_ids, put_in
@@ -475,6 +475,14 @@ def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
     return f"{counted(facts, 'fact')}: at most {counted(verdicts, 'verdict')}{ranks}, and some more for edits"
 
 
+def figures(record: AreRecord) -> Json:
+    """The measures after editing how many facts came to what, and how many are unsure."""
+    after = record.report.after if record.report else None
+    reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}
+    unsure = sum(fact.stand == "unsure" for fact in record.facts)
+    return {**reached, "outcomes": dict(Counter(fact.outcome for fact in record.facts)), "unsure": unsure}
+
+
 KIND = Kind(
     name=FACTS,
     title="Atomic facts (ARE)",
@@ -485,4 +493,5 @@ KIND = Kind(
     cost=_cost,
     terms=("facts", "edits", "report"),
     again=Again(_again, _given, _compared),
+    figures=figures,
 )

@@ -24,6 +24,7 @@ from engine.core.errors import GroundworkError, RecordError
 from engine.core.files import now, package_versions
 from engine.core.values import (
     IMPORTED,
+    SPANS,
     Analysis,
     Answer,
     AuditRecord,
@@ -63,9 +64,15 @@ class Labels(Value, frozen=True):
 def imported_case(record: AuditRecord, labels: Labels | None = None) -> Case:
     """A fresh case, tagged with the labels' source; raises `RecordError`, `QuestionError` for a bad record."""
     passages = record.as_passages()
+    for start, end in record.spans:
+        if not 0 <= start < end <= len(record.answer):
+            raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
     question = check_question(record.question)
     inputs = inputs_hash(question, passages)
-    stamp = Stamp(model=record.model or IMPORTED, inputs=inputs, versions=package_versions(), created=now())
+    settings: Json = {SPANS: [list(span) for span in record.spans]} if record.spans else {}
+    stamp = Stamp(
+        model=record.model or IMPORTED, settings=settings, inputs=inputs, versions=package_versions(), created=now()
+    )
     analyses: tuple[Analysis, ...] = ()
     if labels is not None:
         made = Stamp(model=labels.source, inputs=inputs_hash(question, passages, record.answer), created=now())

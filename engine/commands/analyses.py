@@ -18,14 +18,13 @@ from engine.commands import shared
 from engine.core.errors import GroundworkError, InputError, RecordError
 from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none, mean_or_none
-from engine.core.text import words
-from engine.core.values import Answer, Attribution, AuditRecord, Case, Passage, Token, Value
+from engine.core.values import Answer, Attribution, AuditRecord, Case, Passage, Value
 from engine.methods import both_ways, hierarchy, registry
 from engine.methods.faithfulness import Curves
 from engine.methods.regeneration import METHOD as REGENERATION
 from engine.methods.spans import Span, content_mask, touched
 from engine.methods.subject import subject
-from engine.methods.word_overlap import UNIT as SHARE, word_overlap
+from engine.methods.word_overlap import UNIT as SHARE, in_words, word_overlap
 from engine.workbench import Workbench
 
 NAMES = {
@@ -42,12 +41,9 @@ METHODS = ("occlusion", KEEP_ONE, REGENERATION, *NAMES, WORD_OVERLAP)
 
 
 def case_of(record: AuditRecord) -> Case:
-    """The record as a case of no library; raise `RecordError` without passages and for a span that is none."""
+    """The record as a case of no library; raise `RecordError` without passages."""
     if not record.passages:
         raise RecordError("The record has no passages to attribute the answer to.")
-    for start, end in record.spans:
-        if not 0 <= start < end <= len(record.answer):
-            raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
     return imported_case(record.checked())
 
 
@@ -93,8 +89,7 @@ def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench,
 def overlap_line(record: AuditRecord, settings: Settings) -> shared.Record:
     """The words of the record's spans in its passages: counts in place of scores, without a model."""
     case = case_of(record)
-    answer = replace(case.answer, tokens=tuple(Token(id=0, start=s, end=e) for s, e in words(record.answer)))
-    spans = spans_of(record, answer, settings)
+    spans = spans_of(record, in_words(case.answer), settings)
     found = word_overlap(record.answer, [passage.text for passage in case.passages], spans)
     counts = {"scores": found.shares, "word_for_word": found.word_for_word, "per_token": ()}
     return {"model": "", "unit": SHARE, **counts, **dict.fromkeys(FLOORS), "forwards": 0, "backwards": 0}
@@ -241,7 +236,8 @@ def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench)
             found = ran(*due)
     finally:
         check = own.checked(found, own.read(made))
-        shared.emit({"case": found.id, **made.to_dict(), **({"check": check.to_dict()} if check else {})})
+        extra = {"check": check.to_dict()} if check else {}
+        shared.emit({"case": found.id, **own.figures(own.read(made)), **made.to_dict(), **extra})
 
 
 COMMANDS = (attribute, faithfulness_command, analyse_case)

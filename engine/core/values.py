@@ -25,6 +25,7 @@ from engine.core.errors import RecordError
 T = TypeVar("T")
 Json = dict[str, Any]  # an object of plain JSON, where it enters or leaves
 IMPORTED = "imported"  # the writer of an answer whose record names none
+SPANS = "spans"  # in the settings of its stamp: the spans to explain that its record names
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -350,7 +351,7 @@ class Analysis(Value, frozen=True):
     """A method's result on a case, with the stamp of its origin.
 
     `kind` is the tag of `result`: that kind's own value. From the library or a file it is the value's plain JSON until
-    the kind reads it (`Kind.read`), so that what an older version wrote keeps its bytes and its hash.
+    the kind reads it (`Workbench.result`), so that what an older version wrote keeps its bytes and its hash.
     """
 
     id: str
@@ -424,6 +425,7 @@ class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
     """A question, the passages that were given, and the answer that some system wrote.
 
     `corpus` names a corpus of the library in which the facts check may also search; then `passages` may be empty.
+    `spans` are stretches of the answer, [start, end) in characters, that attributions explain besides the sentences.
     """
 
     question: str

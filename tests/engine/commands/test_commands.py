@@ -268,8 +268,13 @@ def test_audit_takes_a_corpus_in_place_of_passages(tmp_path):
     kept, refused = lines(result)
     assert refused["error"]["type"] == "CorpusNotFound"
     assert Workbench().cases.load(kept["case"]).corpus == "metals"
-    facts = json.loads(run("analyse", kept["case"], "facts").stdout)["result"]["facts"]
-    assert [fact["outcome"] for fact in facts] == ["supported"]
+    found = json.loads(run("analyse", kept["case"], "facts").stdout)
+    assert [fact["outcome"] for fact in found["result"]["facts"]] == ["supported"]
+    after = found["result"]["report"]["after"]
+    assert {name: found[name] for name in ("attr_r", "attr_p", "pres")} == {
+        name: after[name] for name in ("attr_r", "attr_p", "pres")
+    }
+    assert (found["outcomes"], found["unsure"]) == ({"supported": 1}, 0)
 
 
 @pytest.fixture(scope="module")
@@ -349,6 +354,22 @@ def test_word_overlap_is_counted_without_a_model():
         "attribute", "-", "--method", "word-overlap,occlusion", "--model", "there-is-none", stdin=json.dumps(record)
     )
     assert wrong.exit_code == 2, "a model that is none is told where another method needs one"
+
+
+def test_an_audited_record_keeps_its_spans_for_what_explains_them(tiny):
+    record = {"question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts. Tin bends too."}
+    spans = [[0, 3], [11, 20]]
+    outside, kept = lines(
+        run("audit", "-", stdin="\n".join(json.dumps(record | {"spans": s}) for s in ([[0, 99]], spans)))
+    )
+    assert "Span [0, 99) is not inside the answer" in outside["error"]["message"]
+    for kind, given in (("occlusion", (f"model={tiny}", "floors=false")), ("word overlap", ())):
+        result = run("analyse", kept["case"], kind, *(part for one in given for part in ("--with", one)))
+        found = json.loads(result.stdout)["result"]
+        assert found["spans"][:3] == [[0, 25], [0, 10], [11, 25]]
+        wide = found["spans"][3:]
+        assert all(a <= start < end <= b for (start, end), (a, b) in zip(spans, wide, strict=True)), kind
+    assert run("replay", kept["case"]).exit_code == 0
 
 
 def test_unrelated_passages_come_from_the_other_records(tiny):
