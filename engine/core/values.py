@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
+import math
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -99,6 +101,32 @@ def json_or_none(data: bytes | str) -> Any:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
+
+
+def with_nan(data: bytes | str) -> Any:
+    """The value of JSON as Python writes it, with NaN and Infinity; None where data hold neither or are not that."""
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(text) if "NaN" in text or "Infinity" in text else None
+    return None
+
+
+def not_finite(value: Any, place: str = "") -> str:
+    """The place of the first number in a JSON value that is not finite; empty without one.
+
+    >>> not_finite({"scores": {"faithfulness": [1.0, float("nan")]}})
+    'scores.faithfulness[1]'
+    """
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else place
+    if isinstance(value, dict):
+        found = (not_finite(part, f"{place}.{name}" if place else name) for name, part in value.items())
+    else:
+        found = (not_finite(part, f"{place}[{n}]") for n, part in enumerate(value if isinstance(value, list) else ()))
+    return next(filter(None, found), "")
+
+
+NOT_FINITE = "`{}` is NaN or infinite, which JSON cannot hold. Write null, or leave the field out."
 
 
 def sha256(text: str) -> str:
@@ -516,6 +544,8 @@ def _object(number: int, line: str) -> Json | RecordError:
     except UnicodeError:
         return RecordError(f"Line {number} is not UTF-8 text. Save the file as UTF-8.")
     except (msgspec.DecodeError, RecursionError) as error:
+        if place := not_finite(with_nan(line)):
+            return RecordError(f"Line {number}: {NOT_FINITE.format(place)}")
         return RecordError(f"Line {number} is not JSON ({error}). Write one object per line.")
     if not isinstance(data, dict):
         return RecordError(f"Line {number} is not a JSON object. Write one object per line.")

@@ -63,7 +63,7 @@ def corpora_folder() -> Path:
 
 def check_name(name: str) -> str:
     """`name` unchanged; raise `InputError` unless it is a plain name of letters, digits, space, `.`, `-`, `_`."""
-    kept = _NAME.fullmatch(name) and not name.endswith((".", " ")) and ".." not in name
+    kept = isinstance(name, str) and _NAME.fullmatch(name) and not name.endswith((".", " ")) and ".." not in name
     if kept and _RESERVED.fullmatch(name):
         raise InputError(f"{name!r} is a reserved name on Windows and cannot name a corpus. Choose another name.")
     if not kept:
@@ -79,12 +79,13 @@ def check_new_name(name: str) -> str:
     def folded(text: str) -> str:
         return unicodedata.normalize("NFC", text).lower()
 
+    check_name(name)
     for path in corpora_folder().glob("*"):
         if path.name != name and folded(path.name) == folded(name):
             raise InputError(
                 f"There is a corpus {path.name!r}. Windows and macOS cannot tell {name!r} from it; choose another name."
             )
-    return check_name(name)
+    return name
 
 
 def list_corpora() -> list[Manifest]:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from engine.commands import main
 from engine.core.errors import Cancelled, InputError, ServerError
-from engine.core.files import home
+from engine.core.files import VERSION, home
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
 from engine.models.embedder import ScriptedEmbedder
@@ -32,6 +32,11 @@ def lines(result):
 def test_every_command_shows_an_example_in_its_help():
     for name, command in main.commands.items():
         assert f"python -m engine {name}" in (command.help or ""), name
+
+
+def test_the_version_is_the_one_that_stamps_name():
+    said = run("--version")
+    assert (said.exit_code, said.stdout) == (0, f"Groundwork, version {VERSION}\n")
 
 
 def test_a_broken_line_has_a_number_of_its_own():
@@ -370,6 +375,28 @@ def test_an_audited_record_keeps_its_spans_for_what_explains_them(tiny):
         wide = found["spans"][3:]
         assert all(a <= start < end <= b for (start, end), (a, b) in zip(spans, wide, strict=True)), kind
     assert run("replay", kept["case"]).exit_code == 0
+
+
+def test_a_number_that_is_not_finite_is_named_and_the_other_records_are_read():
+    good = {"user_input": "Why?", "retrieved_contexts": ["Ice melts."], "response": "Ice melts.", "faithfulness": 1.0}
+    bad = good | {"scores": {"faithfulness": [1.0, float("nan")]}}
+    for written, place in (
+        (json.dumps([bad, good]), "Record 1: `scores.faithfulness[1]`"),
+        ("\n".join(map(json.dumps, (bad, good))), "Line 1: `scores.faithfulness[1]`"),
+    ):
+        for command in ("audit", "import"):
+            refused, kept = lines(run(command, "-", stdin=written))
+            assert refused["error"]["message"].startswith(f"{place} is NaN or infinite"), command
+            assert "case" in kept
+
+
+def test_a_field_that_looks_misspelt_is_told_once_and_other_fields_are_passed_over():
+    record = {"id": "r", "claim": "Ice melts.", "evidence": "Ice melts.", "gold": "supportive", "claims": 3}
+    told = run("check", "-", stdin=json.dumps(record))
+    assert (told.exit_code, told.stderr) == (0, "")
+    answer = {"id": "r", "question": "Why?", "pasages": ["Ice melts."], "answer": "Ice melts."}
+    told = run("facts", "-", "--evidence-from", "case", stdin="\n".join(map(json.dumps, (answer, answer))))
+    assert told.stderr == "Record r: the field 'pasages' is not read. Is it 'passages'?\n"
 
 
 def test_unrelated_passages_come_from_the_other_records(tiny):
