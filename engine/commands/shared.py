@@ -167,7 +167,7 @@ def run_records(
 
 
 def failure(error: GroundworkError) -> Record:
-    """What a line says about an error."""
+    """The part of a line that tells an error."""
     return {"error": {"type": type(error).__name__, "message": str(error)}}
 
 

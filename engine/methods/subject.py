@@ -65,9 +65,9 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
 
 
 def default_spans(case: Case, answer: Answer, settings: Settings) -> tuple[Span, ...]:
-    """What is explained unless a run says otherwise: the answer, its sentences, and the spans that its record names.
+    """The spans that a run explains by default: the answer, its sentences, and those that its record names.
 
-    These are widened to whole tokens of `answer`; one without words is left out.
+    The last are widened to whole tokens of `answer`; one without words is left out.
     """
     given: tuple[Span, ...] = ()
     with suppress(msgspec.ValidationError):  # a case file may hold anything
