@@ -340,7 +340,7 @@ def _edits_table(case: Case, record: AreRecord, review: Review) -> Table:
     return table("Edits, and what was decided", columns, rows)
 
 
-LATER_GUARDS = ("roles", "left_open", "parties", "sentence_alone")  # that the first checks were made without
+LATER_GUARDS = ("roles", "left_open", "parties", "sentence_alone", "row_words")  # the first checks were made without
 ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its last
 BY_PROMPT = "a language model took part and some of its replies were not saved; check the answer again instead"
 
