@@ -476,7 +476,7 @@ def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
 
 
 def figures(record: AreRecord) -> Json:
-    """The measures after editing how many facts came to what, and how many are unsure."""
+    """The measures after editing, how many facts came to what, and how many are unsure."""
     after = record.report.after if record.report else None
     reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}
     unsure = sum(fact.stand == "unsure" for fact in record.facts)

@@ -11,6 +11,7 @@ the sentence's facts, which cost a check of the whole answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -88,11 +89,7 @@ def answer_support(
             "words": covered(word_weights(text, every), frozenset().union(*every)),
             **({"explained": explained[place]} if explained else {}),
         }
-        held = [_holds(window.text, text) for window in chosen[place]]
-        (start, end), window = (
-            spans[place],
-            max(zip(held, read, chosen[place], strict=True), key=lambda one: one[:2])[2],
-        )
+        (start, end), window = spans[place], _rests_on(text, chosen[place], read)
         result.append(
             SentenceSupport(
                 start=start,
@@ -147,18 +144,21 @@ def passage_windows(passages: Sequence[Passage]) -> list[Window]:
 
 
 def best_windows(text: str, found: Sequence[Window]) -> list[int]:
-    """Places of the `READ` windows that hold most of the text's content words, best first; of equals the whole text."""
+    """Places of the `READ` windows with most of the text's content words, best first; of equals one that has it whole."""
     weights = word_weights(text, [window.stems for window in found])
-    order = sorted(
-        range(len(found)), key=lambda i: (-covered(weights, found[i].stems), not _holds(found[i].text, text))
-    )
-    return order[:READ]
+    ranks = [(-covered(weights, window.stems), not _holds(window.text, text)) for window in found]
+    return sorted(range(len(found)), key=ranks.__getitem__)[:READ]
+
+
+def _rests_on(text: str, read: Sequence[Window], verdicts: Sequence[float]) -> Window:
+    """The window that has the text word for word, else the one with the highest verdict."""
+    return max(zip(verdicts, read, strict=True), key=lambda one: (_holds(one[1].text, text), one[0]))[1]
 
 
 def _holds(text: str, part: str) -> bool:
-    """Whether a text has the part word for word, line breaks and case aside."""
+    """Whether a text has the part word for word, line breaks, case and the last full stop aside."""
     whole, wanted = (" ".join(one.lower().split()) for one in (text, part))
-    return wanted.rstrip(".") in whole
+    return bool(re.search(rf"(?<!\w){re.escape(wanted.rstrip('.'))}(?!\w)", whole))
 
 
 def closest_sentences(texts: Sequence[str], passages: Sequence[Passage], embedder: Embedder) -> list[tuple[str, float]]:
