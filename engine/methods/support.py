@@ -144,7 +144,7 @@ def passage_windows(passages: Sequence[Passage]) -> list[Window]:
 
 
 def best_windows(text: str, found: Sequence[Window]) -> list[int]:
-    """Places of the `READ` windows with most of the text's content words, best first; of equals one that has it whole."""
+    """Places of the `READ` windows with most of the text's content words, best first; of equals one with all of it."""
     weights = word_weights(text, [window.stems for window in found])
     ranks = [(-covered(weights, window.stems), not _holds(window.text, text)) for window in found]
     return sorted(range(len(found)), key=ranks.__getitem__)[:READ]
