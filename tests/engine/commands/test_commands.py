@@ -341,26 +341,6 @@ def test_a_method_that_fails_leaves_the_lines_of_the_others(tiny):
     assert (unknown.exit_code, unknown.stdout) == (2, "") and "'word-overlp'" in unknown.stderr
 
 
-def test_word_overlap_is_counted_without_a_model():
-    record = {
-        "id": "r",
-        "question": "Why?",
-        "passages": ["Tin bends ice.", "Ice melts."],
-        "answer": "Ice melts. [cite_2]",
-    }
-    asked = ("attribute", "-", "--method", "word-overlap", "--model", "there-is-none")
-    (line,) = lines(run(*asked, stdin=json.dumps(record)))
-    assert (line["id"], line["method"], line["model"], line["unit"]) == ("r", "word-overlap", "", "share of words")
-    assert line["scores"] == [[0.5, 1.0]] and line["word_for_word"] == [[False, True]]
-    spans = {**record, "spans": [[0, 3], [4, 9]]}
-    (line,) = lines(run(*asked, stdin=json.dumps(spans)))
-    assert line["scores"] == [[1.0, 1.0], [0.0, 1.0]]
-    wrong = run(
-        "attribute", "-", "--method", "word-overlap,occlusion", "--model", "there-is-none", stdin=json.dumps(record)
-    )
-    assert wrong.exit_code == 2, "a model that is none is told where another method needs one"
-
-
 def test_an_audited_record_keeps_its_spans_for_what_explains_them(tiny):
     record = {"question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts. Tin bends too."}
     spans = [[0, 3], [11, 20]]
@@ -397,6 +377,26 @@ def test_a_field_that_looks_misspelt_is_told_once_and_other_fields_are_passed_ov
     answer = {"id": "r", "question": "Why?", "pasages": ["Ice melts."], "answer": "Ice melts."}
     told = run("facts", "-", "--evidence-from", "case", stdin="\n".join(map(json.dumps, (answer, answer))))
     assert told.stderr == "Record r: the field 'pasages' is not read. Is it 'passages'?\n"
+
+
+def test_word_overlap_is_counted_without_a_model():
+    record = {
+        "id": "r",
+        "question": "Why?",
+        "passages": ["Tin bends ice.", "Ice melts."],
+        "answer": "Ice melts. [cite_2]",
+    }
+    asked = ("attribute", "-", "--method", "word-overlap", "--model", "there-is-none")
+    (line,) = lines(run(*asked, stdin=json.dumps(record)))
+    assert (line["id"], line["method"], line["model"], line["unit"]) == ("r", "word-overlap", "", "share of words")
+    assert line["scores"] == [[0.5, 1.0]] and line["word_for_word"] == [[False, True]]
+    spans = {**record, "spans": [[0, 3], [4, 9]]}
+    (line,) = lines(run(*asked, stdin=json.dumps(spans)))
+    assert line["scores"] == [[1.0, 1.0], [0.0, 1.0]]
+    wrong = run(
+        "attribute", "-", "--method", "word-overlap,occlusion", "--model", "there-is-none", stdin=json.dumps(record)
+    )
+    assert wrong.exit_code == 2, "a model that is none is told where another method needs one"
 
 
 def test_unrelated_passages_come_from_the_other_records(tiny):
