@@ -214,7 +214,7 @@ def expanded_by_rules(fact: str, question: str, context: str = "", *, row_words:
     'pumps used 126 day 31 night'
     """
     names = dict.fromkeys(match.group() for match in _NAME.finditer(f"{fact} {context}"))
-    if row_words and not any(name[0].isalpha() and content_words(name) for name in names):
+    if row_words and names and not any(name[0].isalpha() and content_words(name) for name in names):
         names = dict.fromkeys(content_words(fact))
     words = dict.fromkeys([*content_words(fact), *content_words(question)])
     return " ".join(names) or fact, " ".join(words) or fact
