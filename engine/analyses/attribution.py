@@ -40,8 +40,8 @@ from engine.corpus.samples import unrelated
 from engine.methods import both_ways, registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.flags import RANDOM_RANKINGS, Flags
-from engine.methods.spans import Span, answer_spans
-from engine.methods.subject import analysis_of, subject
+from engine.methods.spans import Span
+from engine.methods.subject import analysis_of, default_spans, subject
 from engine.models.protocols import LanguageModel
 
 
@@ -67,7 +67,7 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
     """Any registered method over the case's passages, for those stretches of the answer."""
     model, settings, watch = context.tools.scorer(options.model), context.settings, context.watch
     prompt, answer, notes = subject(case, model, settings)
-    own, asked = registry.method(method, settings), options.spans or answer_spans(answer)
+    own, asked = registry.method(method, settings), options.spans or default_spans(case, answer, settings)
     if options.tokens and own.explain is not None:
         rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
         found = passage_attribution(rows, model.encode(prompt))
@@ -344,7 +344,8 @@ def _method_again(case: Case, analysis: Analysis, model: LanguageModel, context:
     if explain is None:
         return Outcome(values=values)
     prompt, answer, _ = subject(case, model, settings)
-    rows, _ = relevance_floors(explain, model, prompt, answer, answer_spans(answer))
+    asked = stamped(Spans, analysis).spans or default_spans(case, answer, settings)
+    rows, _ = relevance_floors(explain, model, prompt, answer, asked)
     floors: dict[str, Floor] = {"scores": rows, "elsewhere": rows}
     if "delta" in values["details"]:  # a share of what the row explains
         totals = [

@@ -158,7 +158,8 @@ class Kind(Generic[R]):
     run only where the case holds none. `entered` puts it into the case, `stopped` marks what was not finished.
     `scores_answer`: whether the text of the case's answer is an input. `check` is the analysis that tells how far to
     trust a result, as its kind and options, where it is due: the settings want it and the case does not have it.
-    `checked` is what the case has of it.
+    `checked` is what the case has of it. `figures` are the main numbers of a result, which a line of the command line
+    begins with.
     """
 
     name: str
@@ -177,6 +178,7 @@ class Kind(Generic[R]):
     scores_answer: bool = True
     check: Callable[[Case, R, Settings], tuple[str, Value] | None] = lambda case, result, settings: None
     checked: Callable[[Case, R], Value | None] = lambda case, result: None
+    figures: Callable[[R], Json] = lambda result: {}
 
     def read(self, analysis: Analysis) -> R:
         """The stored result as its value; raise `RecordError` where another version stored another shape."""

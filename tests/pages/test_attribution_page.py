@@ -22,7 +22,7 @@ from engine.analyses.removal import removal
 from engine.analyses.token_map import MapRows, TokenMap, check_of, map_of, methods_run
 from engine.answer.citations import annotate
 from engine.answer.write import Written
-from engine.cases.review import MarkDraft
+from engine.cases.review import sign_off
 from engine.core.settings import Settings
 from engine.core.text import about
 from engine.core.values import Analysis, Answer, Attribution, AuditRecord, Case, Stamp
@@ -420,8 +420,7 @@ def test_a_check_that_is_not_wanted_or_takes_long_waits_for_a_click(mapped):
 
 
 def test_a_signed_off_case_is_not_checked(mapped):
-    mark = MarkDraft(kind="status", author="R. Viewer", value="signed off")
-    components.cache.workbench().cases.add_mark(mapped.id, mark)
+    components.cache.workbench().cases.add_marks(mapped.id, sign_off("R. Viewer", "stands", "Read it."))
     app = opened(mapped)
     assert not app.exception and "Check this map" in labels(app) and checks(app, mapped) is None
 
