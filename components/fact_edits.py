@@ -10,8 +10,8 @@ from components.cache import workbench
 from components.checked_answer import write
 from components.export_figure import export_button
 from components.html import chips, escape, plain, show, tag, visible
-from engine.analyses.facts import after_edit, edit_decisions, tracked_text
-from engine.cases.places import decisions, revision
+from engine.analyses.facts import after_edit, tracked_text
+from engine.cases.places import decisions, edit_decisions, revision
 from engine.core.values import Case
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
 from engine.methods.are.values import AreRecord, Placed
@@ -23,7 +23,7 @@ def edits_view(case: Case, record: AreRecord, author: str) -> None:
     """The tracked changes, a decision on each, and what is exported."""
     st.header("Tracked changes")
     review = workbench().cases.review(case.id)
-    decided, said = decisions(record, review), edit_decisions(case, record, review)
+    decided, said = decisions(record, review), edit_decisions(record, case.answer, review)
     edits, all_decided = revision(record, case.answer, review)
     draw(tracked_text(case, record, review))
     if record.edits:

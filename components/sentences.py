@@ -156,12 +156,7 @@ def _by(fact: FactVerdict) -> str:
 
 
 def _fact(fact: FactVerdict) -> dict[str, Any]:
-    unused = ", not applied" if fact.rewritten else ""
-    notes = [
-        f"Edit {edit.id} {edit.decision}{unused if edit.decision == 'accepted' else ''}: {_change(edit)}"
-        for edit in fact.edits
-        if edit.decision
-    ]
+    notes = [f"Edit {edit.id} {edit.said}: {_change(edit)}" for edit in fact.edits if edit.decision]
     if fact.proposed and fact.mark is None and not fact.edits:
         notes.append(f"Suggested: {fact.proposed}")
     if fact.against is not None:

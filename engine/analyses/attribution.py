@@ -78,13 +78,14 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
 
 
 def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
-    """Unrelated passages of the pool, else of the case's corpus, else, without one, of the science primer."""
+    """Unrelated passages of the pool, else of the case's corpus, else, where it has none, of the science primer."""
     if context.unrelated is not None:
         return context.unrelated
     collection = context.tools.collection_of(case) if context.pool is None else None
     pool = collection.snapshot().passages if collection else unrelated() if context.pool is None else context.pool
-    how = context.settings.occlusion
-    return placebos_for(case.passages, pool, how.placebos, how.seed)
+    count, seed = context.settings.occlusion.placebos, context.settings.occlusion.seed
+    found = placebos_for(case.passages, pool, count, seed)
+    return found or (placebos_for(case.passages, unrelated(), count, seed) if collection else ())
 
 
 COLUMNS = 5  # spans in one table
@@ -106,26 +107,22 @@ def attribution_of(analysis: Analysis) -> Attribution | None:
 
 
 def seen_otherwise(attribution: Attribution) -> dict[str, Attribution]:
-    """By method what an occlusion measured besides its drops: `ALONE` and both ways, without notes and floors."""
-    details = attribution.details
-    views = ((both_ways.METHOD, details.gained, both_ways.UNIT), (ALONE, details.alone, attribution.unit))
-    bare = replace(attribution, per_token=(), notes=(), details=Details(), numerical_floor=None, placebo_floor=None)
-    return {name: replace(bare, method=name, scores=scores, unit=unit) for name, scores, unit in views if scores}
+    """By method what an occlusion measured besides its drops: both ways, which has no floors, and `ALONE`."""
+    details, bare = attribution.details, replace(attribution, per_token=(), notes=(), details=Details())
+    gains = replace(bare, unit=both_ways.UNIT, numerical_floor=None, placebo_floor=None)
+    views = ((both_ways.METHOD, gains, details.gained), (ALONE, bare, details.alone))
+    return {name: replace(view, method=name, scores=scores) for name, view, scores in views if scores}
 
 
 def attribution_blocks(case: Case, attribution: Attribution, review: Review | None = None) -> list[Block]:
     """Cost and floors, tables of sources by spans, the answer's tokens by source."""
     blocks: list[Block] = [Facts(_facts(attribution)), *notices(attribution.notes)]
-    tables = [
-        _table(case, attribution, tuple(range(first, min(first + COLUMNS, len(attribution.spans)))))
-        for first in range(0, len(attribution.spans), COLUMNS)
-    ]
+    tables = _tables(case, attribution)
     blocks += [*tables[:1], _spans(case, attribution)]
     if tables[1:]:
         blocks.append(Fold("The other sentences of the answer", tuple(tables[1:])))
     if gains := seen_otherwise(attribution).get(both_ways.METHOD):
-        spans = tuple(range(min(COLUMNS, len(gains.spans))))
-        blocks.append(Fold(WORDS_FROM, (_table(case, gains, spans),)))
+        blocks.append(Fold(WORDS_FROM, tuple(_tables(case, gains))))
     if heats := _token_heats(case, attribution):
         blocks.append(Fold("The answer's tokens, source by source", tuple(heats)))
     return blocks
@@ -161,6 +158,12 @@ def under_floor(value: float, numerical: float | None, placebo: float | None) ->
     if numerical is not None and abs(value) <= numerical:
         return UNDER_NUMERICAL
     return UNDER_PLACEBO if placebo is not None and abs(value) <= placebo else ""
+
+
+def _tables(case: Case, attribution: Attribution) -> list[Table]:
+    """The scores, `COLUMNS` spans in each table."""
+    every = range(len(attribution.spans))
+    return [_table(case, attribution, tuple(every[first : first + COLUMNS])) for first in every[::COLUMNS]]
 
 
 def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Table:

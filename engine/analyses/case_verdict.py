@@ -19,7 +19,7 @@ from engine.analyses.facts import KIND as CHECK, record_of
 from engine.analyses.used_supports import KIND as USED_SUPPORTS
 from engine.answer.citations import without_markers
 from engine.answer.in_documents import may_not_answer, probably_answered
-from engine.cases.places import decisions, numbered, revision, rewritten
+from engine.cases.places import decisions, edit_decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, MarkDraft, Review, review_of
 from engine.core.errors import InputError
 from engine.core.text import Span, counted
@@ -68,7 +68,10 @@ class QuotedEvidence(Value, frozen=True):
 
 
 class FactEdit(Value, frozen=True):
-    """An edit of a fact: `new` for `old` at [start, end) of the checked text; `open`: undecided, and can be put in."""
+    """An edit of a fact: `new` for `old` at [start, end) of the checked text; `open`: undecided, and can be put in.
+
+    `said` is the decision, and of an accepted one why the text does not take it.
+    """
 
     id: str
     start: int
@@ -76,6 +79,7 @@ class FactEdit(Value, frozen=True):
     old: str
     new: str
     decision: Decision | None = None
+    said: str = ""
     open: bool = False
 
 
@@ -330,7 +334,7 @@ def check_conclusion(case: Case, review: Review) -> None:
 
 def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[SentenceVerdict, ...]:
     """A verdict per sentence of the answer, in order; a fact belongs to each sentence that its clause touches."""
-    facts, alone = numbered(record), _alone(record, review)
+    facts, alone = numbered(record), _alone(case, record, review)
     result = []
     anew = rewritten(case.answer, review)
     for number, (start, end) in enumerate(case.answer.sentences, start=1):
@@ -348,12 +352,12 @@ def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[Se
 def fact_verdicts(case: Case, record: AreRecord, review: Review) -> dict[str, FactVerdict]:
     """The verdict on each fact by its number, as its sentence has it; one of no sentence has its own."""
     of_sentences = [fact for one in reversed(sentence_verdicts(case, record, review)) for fact in one.facts]
-    return _alone(record, review) | {fact.number: fact for fact in of_sentences}
+    return _alone(case, record, review) | {fact.number: fact for fact in of_sentences}
 
 
-def _alone(record: AreRecord, review: Review) -> dict[str, FactVerdict]:
+def _alone(case: Case, record: AreRecord, review: Review) -> dict[str, FactVerdict]:
     """The verdict on each fact by its number, without its sentence."""
-    decided = decisions(record, review)
+    decided, said = decisions(record, review), edit_decisions(record, case.answer, review)
     result = {}
     for place, (name, fact) in enumerate(numbered(record).items()):
         edits = tuple(
@@ -364,6 +368,7 @@ def _alone(record: AreRecord, review: Review) -> dict[str, FactVerdict]:
                 old=edit.old,
                 new=edit.new,
                 decision=(decision := decided.get(edit.id)),
+                said=said.get(edit.id, ""),
                 open=decision is None
                 and review.status != "signed off"
                 and (edit.status == "placed" or exact(edit, record.checked)),

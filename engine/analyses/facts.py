@@ -31,7 +31,7 @@ from engine.cases.blocks import (
     plain,
     table,
 )
-from engine.cases.places import decisions, numbered, revision
+from engine.cases.places import edit_decisions, numbered, revision
 from engine.cases.review import Mark, Review
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
@@ -40,7 +40,7 @@ from engine.core.text import counted
 from engine.core.values import Analysis, Case, Json, Value
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
-from engine.methods.are.backtrack import Decision, accepted_ids, put_in
+from engine.methods.are.backtrack import Decision, in_order
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.guards import COPIED, STATED, TOLD
@@ -292,7 +292,7 @@ def tracked_runs(
     """
     runs, position = [], 0
     shown = (e for e in edits if e.status == "placed" or decided.get(e.id) == "accepted")
-    for edit in sorted(shown, key=lambda e: (e.start, e.end)):
+    for edit in in_order(shown):
         if edit.start < position:
             continue
         runs.append(TextRun(answer[position : edit.start]))
@@ -317,19 +317,8 @@ def after_edit(edit: Placed) -> str:
     return " ".join(("After the edit the fact agrees with the passage.", *reasons, *sure, *doubt))
 
 
-def edit_decisions(case: Case, record: AreRecord, review: Review) -> dict[str, str]:
-    """The decision on each edit that has one, and why the text does not take one that was accepted."""
-    known, decided = revision(record, case.answer, review)
-    ids, taken = ({e.id for e in some} for some in (known, put_in(record.checked, known, accepted_ids(decided))))
-    result: dict[str, str] = dict(decisions(record, review))
-    for name in accepted_ids(decisions(record, review)) - taken:
-        why = "another edit changes it" if name in ids else "a reviewer wrote the sentence anew"
-        result[name] = f"accepted, not applied: {why}"
-    return result
-
-
 def _edits_table(case: Case, record: AreRecord, review: Review) -> Table:
-    decided, rows = edit_decisions(case, record, review), []
+    decided, rows = edit_decisions(record, case.answer, review), []
     for edit in record.edits:
         mark = review.overrides.get(f"edit:{edit.id}") if edit.id in decided else None
         left = "a suggestion, not put in" if edit.status == "suggestion" else undecided(review)

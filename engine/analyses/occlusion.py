@@ -136,7 +136,8 @@ def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) ->
         return replace(details, source_spans=where, text_spans=spans)
 
     numbers, removed = [(source.number,) for source in sources], [source.positions for source in sources]
-    asked: Json = {"sources": numbers, "removed": removed, "method": SENTENCES}
+    spans = default_spans(case, answer, context.settings)
+    asked: Json = {"sources": numbers, "removed": removed, "spans": spans, "method": SENTENCES}
     return _occluded(case, model, context, SENTENCES, {"of": list(chosen)}, placed, **asked)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Literal
 
@@ -155,7 +155,8 @@ def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int]
             index = _sentence_of(marker, spans, bare, leads=marker.start() in leading)
             start, end = spans[index]
             spans[index] = (min(start, marker.start()), max(end, marker.end()))
-    return tuple(spans)
+    ends = accumulate((end for _, end in spans), max, initial=0)  # what two claim is the first one's
+    return tuple((max(start, last), end) for (start, end), last in zip(spans, ends, strict=False))
 
 
 def _with_marks(text: str, bare: str, start: int, end: int) -> tuple[int, int]:
@@ -168,14 +169,21 @@ def _with_marks(text: str, bare: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _leading(markers: Sequence[re.Match[str]], text: str, bare: str) -> set[int]:
-    """Starts of the markers before what they cite for: those that open a line, and its others where none ends it."""
+    """Starts of the markers before what they cite for: those that open a line, and its others where none ends it.
+
+    One that is glued to the words before it cites for these.
+    """
     starts, found = [marker.start() for marker in markers], set[int]()
     for line in re.finditer(r"^(?P<head>[ \t*•-]*)[^\n]*", bare, re.MULTILINE):
-        own = starts[bisect_left(starts, line.start()) : bisect_left(starts, line.end())]
-        head = own[: bisect_left(own, line.end("head"))]
-        if own:
-            last = markers[bisect_left(starts, own[-1])]
-            found.update(own if head and bare[last.end() : line.end()].strip(" \t*•-") else head)
+        own = markers[bisect_left(starts, line.start()) : bisect_left(starts, line.end())]
+        head = bool(own) and own[0].start() < line.end("head")
+        all_lead = head and bool(bare[own[-1].end() : line.end()].strip(" \t*•-"))
+        behind = -1  # the end of a marker that leads
+        for marker in own:
+            apart = text[marker.start() - 1 : marker.start()].isspace() or marker.start() == behind
+            if marker.start() < line.end("head") or (all_lead and apart):
+                found.add(marker.start())
+                behind = marker.end()
     return found
 
 

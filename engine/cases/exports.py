@@ -58,6 +58,10 @@ def audit_record(data: Json) -> AuditRecord:
     if places := [text for text in citing.passages if isinstance(text, str) and _PLACE.fullmatch(text.strip())]:
         raise RecordError(f"The source {places[0]} is a place and not a text. Give the text that the answer is about.")
     own = {name: data[name] for name in ("id", "model", "corpus", "spans") if data.get(name) is not None}
+    if "spans" in own:  # which count the characters of the answer as it is given
+        if not isinstance(data.get("answer"), str):
+            raise RecordError("A record with spans needs its answer as one text. Give it as answer.")
+        answer = data["answer"]
     return AuditRecord.from_dict({**own, "question": question, "passages": citing.passages, "answer": answer})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from engine.cases.review import SENTENCE, Mark, MarkDraft, Review
 from engine.core.errors import RecordError
 from engine.core.values import Analysis, Answer, Case, Value
-from engine.methods.are.backtrack import Decision, proposed
+from engine.methods.are.backtrack import Decision, accepted_ids, exact, proposed, put_in
 from engine.methods.are.values import AreRecord, Evidence, FactRecord, Placed
 
 
@@ -114,6 +114,21 @@ def revision(record: AreRecord, answer: Answer, review: Review) -> tuple[tuple[P
     edits = [e for e in record.edits if not any(o.start < e.end and e.start < o.end for o in own)]
     decided = {edit.id: decided[edit.id] for edit in edits if edit.id in decided}
     return (*edits, *own), decided | {edit.id: "accepted" for edit in own}
+
+
+def edit_decisions(record: AreRecord, answer: Answer, review: Review) -> dict[str, str]:
+    """The decision on each edit that has one, and why the text does not take one that was accepted."""
+    known, decided = revision(record, answer, review)
+    ids, taken = ({e.id for e in some} for some in (known, put_in(record.checked, known, accepted_ids(decided))))
+    result: dict[str, str] = dict(decisions(record, review))
+    for edit in record.edits:
+        if result.get(edit.id) != "accepted" or edit.id in taken:
+            continue
+        why = "another edit changes it" if edit.id in ids else "a reviewer wrote the sentence anew"
+        if not exact(edit, record.checked):
+            why = "its place in the text is not known"
+        result[edit.id] = f"accepted, not applied: {why}"
+    return result
 
 
 def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:

@@ -77,6 +77,9 @@ def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench,
         asked["spans"] = spans_of(record, answer, bench.settings)
     options = kind.options(**{field: asked[field] for field in fields if field in asked})
     found: Attribution = kind.read(bench.examine(case, kind.name, options, context).analyses[-1])
+    if alone and not found.details.alone:
+        most = bench.settings.occlusion.max_sources
+        raise RecordError(f"keep-one scores up to {most} passages (occlusion.max_sources). Use hierarchy for more.")
     if alone:  # each passage as the only one: the token rows of leave-one-out do not belong to these totals
         found = replace(found, scores=found.details.alone, per_token=())
     line = {key: getattr(found, key) for key in KEPT}

@@ -105,27 +105,32 @@ def json_or_none(data: bytes | str) -> Any:
 
 def with_nan(data: bytes | str) -> Any:
     """The value of JSON as Python writes it, with NaN and Infinity; None where data hold neither or are not that."""
-    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
     with contextlib.suppress(ValueError, RecursionError):
+        text = data if isinstance(data, str) else data.decode()
         return json.loads(text) if "NaN" in text or "Infinity" in text else None
     return None
 
 
-def not_finite(value: Any, place: str = "") -> str:
-    """The place of the first number in a JSON value that is not finite; empty without one.
+def not_finite(value: Any) -> str:
+    """The place, or its end, of the first number in a JSON value that is not finite; empty without one.
 
     >>> not_finite({"scores": {"faithfulness": [1.0, float("nan")]}})
     'scores.faithfulness[1]'
     """
-    if isinstance(value, float):
-        return "" if math.isfinite(value) else place
-    if isinstance(value, dict):
-        found = (not_finite(part, f"{place}.{name}" if place else name) for name, part in value.items())
-    else:
-        found = (not_finite(part, f"{place}[{n}]") for n, part in enumerate(value if isinstance(value, list) else ()))
-    return next(filter(None, found), "")
+    waiting = [("", value)]  # no recursion: a hostile value is as deep as a stack
+    while waiting:
+        place, part = waiting.pop()
+        if isinstance(part, float) and not math.isfinite(part):
+            return place
+        if isinstance(part, dict):
+            parts = [(f"{place}.{name}".removeprefix("."), inner) for name, inner in part.items()]
+        else:
+            parts = [(f"{place}[{n}]", inner) for n, inner in enumerate(part if isinstance(part, list) else ())]
+        waiting += [(name[-_LONGEST_PLACE:], inner) for name, inner in reversed(parts)]
+    return ""
 
 
+_LONGEST_PLACE = 80  # characters
 NOT_FINITE = "`{}` is NaN or infinite, which JSON cannot hold. Write null, or leave the field out."
 
 

@@ -147,7 +147,7 @@ class IngestReport(Value, frozen=True):
 
     `removed` counts the earlier rows that the files no longer have.
     `replacements` are the first `NAMED` of the replaced documents, each with the file that has its new text.
-    `displaced` are those of them whose old text was another file's, each with that file.
+    `displaced` are the first of those whose old text was another file's, each with that file.
     `files` counts those that were read, 0 where the documents were given without files.
     """
 
@@ -185,8 +185,14 @@ class IngestReport(Value, frozen=True):
         if not self.displaced:
             return ""
         listed = ", ".join(f"{document!r} of {file}" for document, file in self.displaced[:3])
-        more = f" and {len(self.displaced) - 3} more" if len(self.displaced) > 3 else ""
+        more = " and others" if len(self.displaced) > 3 else ""
         return f"Replaced by another file's records: {listed}{more}. Different documents need different ids."
+
+
+def _same_file(one: str, other: str) -> bool:
+    """Are two documents of one file, which a folder's name may precede."""
+    short, long = sorted((_ROW.sub("", one), _ROW.sub("", other)), key=len)
+    return long == short or long.endswith(f"/{short}")
 
 
 def remove(name: str) -> None:
@@ -335,10 +341,8 @@ class Collection:
             documents=now.documents,
             passages=now.passages,
             seconds=time.perf_counter() - started,
-            replacements=tuple((document, source) for document, source, _ in replaced),
-            displaced=tuple(
-                (document, old) for document, new, old in replaced if _ROW.sub("", new) != _ROW.sub("", old)
-            ),
+            replacements=tuple((document, source) for document, source, _ in replaced[:NAMED]),
+            displaced=tuple((document, old) for document, new, old in replaced if not _same_file(new, old)),
         )
 
     def rebuild(
@@ -420,8 +424,11 @@ class Collection:
             tally[what] += 1
             if what == "unchanged":
                 continue
-            if what == "replaced" and len(replaced) < NAMED:
-                replaced.append((document.id, document.source, old.documents[document.id].source))
+            if what == "replaced":
+                before = old.documents[document.id].source
+                tally["displaced"] += (other := not _same_file(document.source, before))
+                if len(replaced) < NAMED or (other and tally["displaced"] <= NAMED):
+                    replaced.append((document.id, document.source, before))
             if staged.has(document.id):
                 raise InputError(f"Two of these documents have the id {document.id!r}. Rename one of them.")
             if not staged.again(document):

@@ -75,7 +75,8 @@ def default_spans(case: Case, answer: Answer, settings: Settings) -> tuple[Span,
     if not given:
         return answer_spans(answer)
     content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
-    wide = (touched(answer, span, content) for span in given)
+    inside = (span for span in given if 0 <= span[0] < span[1] <= len(answer.text))
+    wide = (touched(answer, span, content) for span in inside)
     return tuple(dict.fromkeys((*answer_spans(answer), *filter(None, wide))))
 
 

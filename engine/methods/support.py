@@ -126,8 +126,9 @@ def surprise_explained(
     bare = coded.without(set(passage_numbers(coded)))
     told, untold = -model.score([coded, bare], ids, watch)
     shares = []
-    for mask in span_masks(answer, spans, content_mask(answer)):
-        if not mask[0] and mask.sum() > 1:
+    content = content_mask(answer)
+    for mask in span_masks(answer, spans, content):
+        if not mask[content.argmax()] and mask.sum() > 1:
             mask[mask.argmax()] = False
         rare = mask & (untold >= np.median(untold[mask])) if mask.any() else mask
         shares.append(float(np.clip(1 - told[rare].sum() / max(untold[rare].sum(), 1e-9), 0, 1)) if mask.any() else 0.0)
@@ -146,7 +147,11 @@ def passage_windows(passages: Sequence[Passage]) -> list[Window]:
 def best_windows(text: str, found: Sequence[Window]) -> list[int]:
     """Places of the `READ` windows with most of the text's content words, best first; of equals one with all of it."""
     weights = word_weights(text, [window.stems for window in found])
-    ranks = [(-covered(weights, window.stems), not _holds(window.text, text)) for window in found]
+    shares = [covered(weights, window.stems) for window in found]
+    most = max(shares, default=0.0)
+    ranks = [
+        (-share, share == most and not _holds(window.text, text)) for share, window in zip(shares, found, strict=True)
+    ]
     return sorted(range(len(found)), key=ranks.__getitem__)[:READ]
 
 

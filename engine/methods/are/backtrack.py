@@ -9,7 +9,7 @@ ours. Left out: nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -131,6 +131,11 @@ def revised(answer: str, edits: Sequence[Placed], accepted: Collection[str] | No
     return answer
 
 
+def in_order(edits: Iterable[Placed]) -> list[Placed]:
+    """By place; of those that begin at one, what is only inserted comes first, and the longest next."""
+    return sorted(edits, key=lambda edit: (edit.start, edit.end > edit.start, -edit.end))
+
+
 def put_in(answer: str, edits: Sequence[Placed], accepted: Collection[str] | None = None) -> list[Placed]:
     """Those of the accepted edits (None: all placed ones) that the text takes, in its order.
 
@@ -138,7 +143,7 @@ def put_in(answer: str, edits: Sequence[Placed], accepted: Collection[str] | Non
     """
     wanted = [e for e in edits if (e.status == "placed" if accepted is None else e.id in accepted)]
     result: list[Placed] = []
-    for edit in sorted(wanted, key=lambda e: (e.start, e.end)):
+    for edit in in_order(wanted):
         if exact(edit, answer) and (not result or edit.start >= result[-1].end):
             result.append(edit)
     return result

@@ -204,18 +204,18 @@ _NAME = re.compile(r"\b[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*|\d[\d,.]*\d|\d")
 def expanded_by_rules(fact: str, question: str, context: str = "", *, row_words: bool = True) -> tuple[str, str]:
     """(names and numbers of the fact with its clause's, content words of fact and question).
 
-    With `row_words` a fact without a name, as a table's row is, is searched by its own words and not by numbers alone.
+    With `row_words` a fact without a name, as of a table's row, is searched by its words, too, not by numbers alone.
 
     >>> expanded_by_rules("Ada Berg won in 1990", "Who won the cup?")
     ('Ada Berg 1990', 'ada berg won 1990 cup')
     >>> expanded_by_rules("The pumps used 126 in Cork and 31 at night", "How much?")[0]
     'The 126 Cork 31'
     >>> expanded_by_rules("The pumps used 126 by day and 31 at night", "How much?")[0]
-    'pumps used 126 day 31 night'
+    'The 126 31 pumps used day night'
     """
     names = dict.fromkeys(match.group() for match in _NAME.finditer(f"{fact} {context}"))
     if row_words and names and not any(name[0].isalpha() and content_words(name) for name in names):
-        names = dict.fromkeys(content_words(fact))
+        names |= dict.fromkeys(content_words(fact))
     words = dict.fromkeys([*content_words(fact), *content_words(question)])
     return " ".join(names) or fact, " ".join(words) or fact
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -83,6 +86,7 @@ def test_markdown_that_never_closes_takes_linear_time(piece):
         ("Ice melts.[cite_1][cite_2] Water boils.", "garage", ["Ice melts.[cite_1][cite_2]", "Water boils."]),
         ("[1] Ice melts. Water boils.[2, 3]", "alce", ["[1] Ice melts.", "Water boils.[2, 3]"]),
         ("[1] Ice melts. [2][3] Water boils.", "alce", ["[1] Ice melts.", "[2][3] Water boils."]),
+        ("[1] Ice melts.[2] Tin bends.", "alce", ["[1] Ice melts.[2]", "Tin bends."]),
         ("[1] Ice melts. [2] Tin bends [3].", "alce", ["[1] Ice melts.", "[2] Tin bends [3]."]),
         ("Ice melts. [1] Tin bends. [2] It is.", "alce", ["Ice melts. [1]", "Tin bends. [2]", "It is."]),
         ("Ice melts [citation:2]. Tin bends.", "alce", ["Ice melts [citation:2].", "Tin bends."]),
@@ -113,6 +117,16 @@ def test_markdown_that_never_closes_takes_linear_time(piece):
 )
 def test_a_marker_belongs_to_the_sentence_before_it(text, style, expected):
     assert [text[start:end] for start, end in cited_sentences(text, style)] == expected
+
+
+def test_sentences_do_not_overlap():
+    rng = random.Random(7)
+    parts = ["[1]", "[2][3]", " ", "\n", "Ice melts.", "Tin bends", " - ", "**", ": ", "Water boils. ", "| a | b |"]
+    for _ in range(2000):
+        text = "".join(rng.choices(parts, k=rng.randrange(3, 12)))
+        spans = cited_sentences(text, "alce")
+        assert all(one[1] <= other[0] for one, other in pairwise(spans)), text
+        assert all(start < end for start, end in spans), text
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,10 @@ def test_an_accepted_deletion_takes_an_accepted_edit_inside_it_along():
     )
     inside = replace(gone, id="2", start=24, end=28, old="1990", new="1991")
     assert put_in(answer, [inside, gone], {"1", "2"}) == [gone]
+    at_its_head = replace(inside, start=11, end=13, old="It", new="This")
+    assert put_in(answer, [at_its_head, gone], {"1", "2"}) == [gone]
+    before = replace(inside, start=11, end=11, old="", new="Once. ")
+    assert put_in(answer, [gone, before], {"1", "2"}) == [before, gone]
     assert revised(answer, [inside, gone], {"1", "2"}) == "It snowed."
 
 

@@ -13,10 +13,10 @@ from engine.analyses.case_verdict import (
     own_stand,
     without_source,
 )
-from engine.analyses.facts import analysis_of, edit_decisions, record_of
+from engine.analyses.facts import analysis_of, record_of
 from engine.analyses.kind import FACTS
 from engine.answer.citations import annotate
-from engine.cases.places import rewrite
+from engine.cases.places import edit_decisions, rewrite
 from engine.cases.review import MarkDraft, append, review_of, sign_off
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Answer, AuditRecord, Case, Stamp
@@ -365,7 +365,13 @@ def test_a_sentence_that_a_reviewer_wrote_anew_takes_the_place_of_its_edits():
     verdict = case_verdict(case, review)
     assert verdict.text == "It opened in 1934 and cost 5 million."
     assert (verdict.accepted, verdict.undecided) == (2, ())
-    assert edit_decisions(case, run(), review) == {edit.id: "accepted, not applied: a reviewer wrote the sentence anew"}
+    nowhere = replace(edit, status="suggestion", old="words that are not there")
+    suggested = replace(run(), edits=(nowhere,))
+    said = edit_decisions(suggested, case.answer, marked(case, decision(nowhere, "accepted")))
+    assert said == {edit.id: "accepted, not applied: its place in the text is not known"}
+    assert edit_decisions(run(), case.answer, review) == {
+        edit.id: "accepted, not applied: a reviewer wrote the sentence anew"
+    }
     assert [s.state for s in verdict.sentences] == ["edited", "edited"]
     assert open_items(case, verdict, review) == []
     assert conclusions(verdict)[0] == "stands as edited"

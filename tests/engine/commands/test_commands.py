@@ -337,6 +337,10 @@ def test_a_method_that_fails_leaves_the_lines_of_the_others(tiny):
     assert (done["id"], done["method"]) == ("r", "occlusion") and result.exit_code == 1
     assert (failed["id"], failed["methods"]) == ("r", ["word-overlap"]) and "no words" in failed["error"]["message"]
     assert [line["method"] for line in second] == ["word-overlap", "occlusion"]
+    more = record | {"passages": ["Ice melts.", "Tin bends."]}
+    many = run(*asked, "keep-one,occlusion", "--set", "occlusion.max_sources=1", stdin=json.dumps(more))
+    one, failed = lines(many)
+    assert one["method"] == "occlusion" and "keep-one scores up to 1 passages" in failed["error"]["message"]
     unknown = run(*asked, "occlusion,word-overlp", stdin=json.dumps(record))
     assert (unknown.exit_code, unknown.stdout) == (2, "") and "'word-overlp'" in unknown.stderr
 
@@ -348,7 +352,15 @@ def test_an_audited_record_keeps_its_spans_for_what_explains_them(tiny):
         run("audit", "-", stdin="\n".join(json.dumps(record | {"spans": s}) for s in ([[0, 99]], spans)))
     )
     assert "Span [0, 99) is not inside the answer" in outside["error"]["message"]
-    for kind, given in (("occlusion", (f"model={tiny}", "floors=false")), ("word overlap", ())):
+    padded = record | {"answer": f"  {record['answer']}\n", "spans": [[2, 5]]}
+    (line,) = lines(run("audit", "-", stdin=json.dumps(padded)))
+    found = json.loads(run("analyse", line["case"], "word overlap").stdout)["result"]
+    assert found["spans"][-1] == [2, 5], "they count the answer as it is given"
+    for kind, given in (
+        ("occlusion", (f"model={tiny}", "floors=false")),
+        ("word overlap", ()),
+        ("occlusion of sentences", (f"model={tiny}",)),
+    ):
         result = run("analyse", kept["case"], kind, *(part for one in given for part in ("--with", one)))
         found = json.loads(result.stdout)["result"]
         assert found["spans"][:3] == [[0, 25], [0, 10], [11, 25]]
@@ -368,6 +380,11 @@ def test_a_number_that_is_not_finite_is_named_and_the_other_records_are_read():
             refused, kept = lines(run(command, "-", stdin=written))
             assert refused["error"]["message"].startswith(f"{place} is NaN or infinite"), command
             assert "case" in kept
+    deep = '{"user_input": "Why?", "x": ' + "[" * 600 + "NaN" + "]" * 600 + "}"
+    refused, kept = lines(run("audit", "-", stdin=f"{deep}\n{json.dumps(good)}"))
+    assert "is NaN or infinite" in refused["error"]["message"] and "case" in kept
+    latin = json.dumps([bad, good | {"response": "Caf\u00e9 ice."}], ensure_ascii=False).encode("latin-1")
+    assert "UTF-8" in run("audit", "-", stdin=latin).output, "no sign is replaced in silence"
 
 
 def test_a_field_that_looks_misspelt_is_told_once_and_other_fields_are_passed_over():

@@ -22,7 +22,7 @@ from engine.core.files import sha256_of
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
 from engine.corpus import collection as collections, large, store
-from engine.corpus.collection import Collection, health, list_corpora, remove, unreadable_corpora
+from engine.corpus.collection import NAMED, Collection, health, list_corpora, remove, unreadable_corpora
 from engine.models.embedder import ScriptedEmbedder
 
 
@@ -142,6 +142,18 @@ def test_a_record_that_replaces_another_files_document_of_the_same_id_says_so(
     report = collection.ingest([second])
     assert (report.replaced, report.displaced) == (1, (("1", "a.jsonl"),))
     assert "'1' of a.jsonl. Different documents need different ids." in report.told
+    own = tmp_path / "own.jsonl"
+    own.write_text("\n".join(json.dumps({"_id": f"o{n}", "text": f"Row {n}."}) for n in range(NAMED + 9)))
+    collection.ingest([own])
+    third = [{"_id": f"o{n}", "text": f"Row {n} is new."} for n in range(NAMED + 9)]
+    own.write_text("\n".join(map(json.dumps, third)))
+    first.write_text('{"_id": "1", "text": "Iron melts."}')
+    report = collection.ingest([own, first])
+    assert (len(report.replacements), report.displaced) == (NAMED, (("1", "b.jsonl"),))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text('{"_id": "1", "text": "Iron glows."}')
+    assert collection.ingest([tmp_path / "in" / "a.jsonl"]).displaced == ()
+    collection.ingest([second])
     second.write_text('{"_id": "1", "text": "Gold melts."}')
     assert collection.ingest([second]).displaced == ()
 
