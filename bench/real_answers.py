@@ -31,8 +31,8 @@ from engine.core.progress import Watch, last
 from engine.core.statistics import paired_bootstrap
 from engine.core.text import content_words, sentences
 from engine.core.values import AuditRecord
-from engine.methods.both_ways import METHOD as BOTH_WAYS, token_gains
-from engine.methods.occlusion import ask, score_rows
+from engine.methods.both_ways import METHOD as BOTH_WAYS
+from engine.methods.occlusion import ask, score_rows, token_gains
 from engine.methods.spans import anchor
 from engine.methods.word_overlap import METHOD as OVERLAP, WordOverlap, word_overlap
 from engine.models.alignment import clean

@@ -77,7 +77,7 @@ def _watch(name: str, key: str = "") -> None:
     left, right = st.columns([1, 3], vertical_alignment="center")
     with left:
         cancel_button(run, key=f"cancel_{name}_{key}")
-    right.caption("Finished results are kept and shown.")
+    right.caption("What is finished when you cancel is kept.")
 
 
 def as_reported(case: Case, analysis: Analysis) -> None:
@@ -110,7 +110,7 @@ def banners(notes: tuple[str, ...]) -> None:
 
 def is_banner(note: str) -> bool:
     """Whether a note belongs above the scores instead of under them."""
-    return note.startswith(("Written by ", "Not scored, "))
+    return note.startswith(("Written by ", "Not scored, ", "Do not rely "))
 
 
 def seconds_said(case: Case, model: str, passes: float, kind: str = "") -> str:

@@ -10,7 +10,7 @@ from components.cache import workbench
 from components.checked_answer import write
 from components.export_figure import export_button
 from components.html import chips, escape, plain, show, tag, visible
-from engine.analyses.facts import after_edit, tracked_text
+from engine.analyses.facts import after_edit, edit_decisions, tracked_text
 from engine.cases.places import decisions, revision
 from engine.core.values import Case
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
@@ -23,12 +23,13 @@ def edits_view(case: Case, record: AreRecord, author: str) -> None:
     """The tracked changes, a decision on each, and what is exported."""
     st.header("Tracked changes")
     review = workbench().cases.review(case.id)
-    decided = decisions(record, review)
+    decided, said = decisions(record, review), edit_decisions(case, record, review)
     edits, all_decided = revision(record, case.answer, review)
     draw(tracked_text(case, record, review))
     if record.edits:
         for edit in record.edits:
-            edit_card(case, record, edit, decided.get(edit.id), author, frozen=review.status == "signed off")
+            made, frozen = decided.get(edit.id), review.status == "signed off"
+            edit_card(case, record, edit, made, said.get(edit.id, ""), author, frozen=frozen)
     else:
         st.caption("No edits found.")
     st.caption("The accepted text and the downloads contain only the edits you accept.")
@@ -43,20 +44,20 @@ def edits_view(case: Case, record: AreRecord, author: str) -> None:
 
 
 def edit_card(
-    case: Case, record: AreRecord, edit: Placed, decision: Decision | None, author: str, *, frozen: bool
+    case: Case, record: AreRecord, edit: Placed, decision: Decision | None, said: str, author: str, *, frozen: bool
 ) -> None:
-    """One edit: what changes, why, on which fact and passage, and the decision; a `frozen` case takes none."""
+    """One edit: what changes, why, on which fact and passage, and the decision as `said`; none on a `frozen` case."""
     old, new = edit.old or "nothing", edit.new or "taken out"
     fact = record.facts[edit.fact]
     evidence = fact.evidence or edit.evidence
-    status = decision or ("suggestion" if edit.status == "suggestion" else "open")
+    status = said or ("suggestion" if edit.status == "suggestion" else "open")
     with st.container(border=True):
         show(tag("div", tag("b", f"{escape(edit.id)}. ") + escape(f"{old} → {new}")))
         show(chips([("status", status), ("fact", fact.fact.text), ("because", edit.why)]))
         with st.expander(plain(f"The passage: {evidence.title or evidence.document}")):
             st.text(visible(evidence.text))
-        if said := after_edit(edit):
-            st.caption(plain(said), help=plain(edit.ruling.note) if edit.ruling else None)
+        if after := after_edit(edit):
+            st.caption(plain(after), help=plain(edit.ruling.note) if edit.ruling else None)
         if frozen:
             return
         if edit.status == "suggestion" and not exact(edit, record.checked):

@@ -11,13 +11,22 @@ from components.export_figure import export_button
 from components.html import banner, escape, note, plain, show, table, tag
 from components.source_map import source_map
 from components.style import diverging
-from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, floors, under_floor
+from engine.analyses.attribution import (
+    ALONE,
+    UNDER_NUMERICAL,
+    UNDER_PLACEBO,
+    WORDS_FROM,
+    floors,
+    seen_otherwise,
+    under_floor,
+)
 from engine.analyses.kind import OCCLUSION, SENTENCES, SETS
 from engine.analyses.occlusion import TOP_PASSAGES, rows_of
 from engine.answer.citations import without_markers
 from engine.core.settings import Settings
 from engine.core.text import ANY_CITATION
 from engine.core.values import Analysis, Attribution, Case
+from engine.methods import both_ways
 from engine.models.registry import title_of
 from engine.report.drawings import drawn_occlusion
 
@@ -27,6 +36,10 @@ WHAT = {
     OCCLUSION: "How much less likely is this answer without each passage?",
     SETS: "Leave out neighbouring passages of a document together.",
     SENTENCES: f"Leave out each sentence of the {TOP_PASSAGES} most important passages.",
+}
+FOLDS = {
+    both_ways.METHOD: WORDS_FROM,
+    ALONE: "Each source alone: reveals copies of one fact, which hide each other when one is left out",
 }
 LONGEST = 90  # characters of a span's words in the first column
 
@@ -64,11 +77,9 @@ def _tables(attribution: Attribution, case: Case, kind: str) -> None:
         return
     with st.expander("All scores: one row per answer sentence, one column per source"):
         attribution_table(attribution, case)
-    alone = attribution.details.alone
-    if alone:
-        with st.expander("Each source alone: reveals copies of one fact, which hide each other when one is left out"):
-            data = {**attribution.to_dict(), "scores": alone, "notes": [], "details": {}}
-            attribution_table(Attribution.from_dict(data), case)
+    for name, found in seen_otherwise(attribution).items():
+        with st.expander(FOLDS[name]):
+            attribution_table(found, case)
 
 
 def attribution_table(attribution: Attribution, case: Case) -> None:

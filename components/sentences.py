@@ -156,7 +156,12 @@ def _by(fact: FactVerdict) -> str:
 
 
 def _fact(fact: FactVerdict) -> dict[str, Any]:
-    notes = [f"Edit {edit.id} {edit.decision}: {_change(edit)}" for edit in fact.edits if edit.decision]
+    unused = ", not applied" if fact.rewritten else ""
+    notes = [
+        f"Edit {edit.id} {edit.decision}{unused if edit.decision == 'accepted' else ''}: {_change(edit)}"
+        for edit in fact.edits
+        if edit.decision
+    ]
     if fact.proposed and fact.mark is None and not fact.edits:
         notes.append(f"Suggested: {fact.proposed}")
     if fact.against is not None:

@@ -2,6 +2,7 @@
 
     workbench = Workbench()
     case = workbench.ask("How is the crude product recrystallized?", "bench-chemistry")
+    check = workbench.result(workbench.analyse(case, "facts"), "facts")
 
 A workbench holds a folder and settings, no results: every case goes into the library as it grows.
 """
@@ -21,7 +22,7 @@ from msgspec.structs import replace
 from engine.analyses.attr_rag import attr_rag_runs
 from engine.analyses.kind import FACTS, OCCLUSION, Loaders, RunContext, analyse, examine, options_of
 from engine.analyses.occlusion import OcclusionOptions
-from engine.analyses.registry import kind_named
+from engine.analyses.registry import find, kind_named, kinds
 from engine.analyses.removal import Removal, removal
 from engine.answer.context import Context, Steps, check_question, finding
 from engine.answer.in_documents import answered_probability
@@ -294,6 +295,17 @@ class Workbench:
         """
         found, name = kind_named(kind), case if isinstance(case, str) else case.id
         return analyse(self.cases, name, found, options or options_of(found), self.context(watch))
+
+    def result(self, case: Case | str, kind: str) -> Value | None:
+        """The last result of a kind in a case (or the id of one), as the kind's own value; None without one.
+
+        The same for a run just made and for one from the library. Raises `InputError` for another name, `RecordError`
+        where another version stored another shape.
+        """
+        found = find(kind)
+        if found is None:
+            raise InputError(f"There is no analysis {kind!r}. Choose one of: {', '.join(kinds())}.")
+        return found.last(self.cases.load(case) if isinstance(case, str) else case)
 
     def examine(self, case: Case, kind: str, options: Value | None = None, context: RunContext | None = None) -> Case:
         """As `analyse`, on a case that is in no library: the case with what was found, and nothing is kept."""

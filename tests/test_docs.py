@@ -107,6 +107,19 @@ def test_a_command_of_the_docs_runs(arguments, sample_home, monkeypatch, tmp_pat
     assert result.stdout.strip()
 
 
+@pytest.mark.slow
+def test_the_python_of_the_docs_runs(sample_home, embedded_model):
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    made: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, "docs/python.md", "exec"), made)
+    tables = {name: made[name] for name in ("hits", "facts", "measures", "scores", "library")}
+    assert all(len(table) for table in tables.values())
+    assert list(tables["facts"]["verdict"]) == ["contradicted", "borne out"]
+    assert tables["scores"].shape == (1, 2) and tables["scores"].iloc[0].idxmax() == 1
+    assert tables["measures"].loc["b", "attr_r"] > 0.5 and len(tables["library"]) >= 3
+
+
 PARTS = ("Definition", "Source", "Departures", "Limits", "Cost", "On the screen", "Command line")
 
 

@@ -35,12 +35,13 @@ from engine.core.errors import CaseError, GroundworkError, RecordError
 from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.text import counted
-from engine.core.values import Analysis, Attribution, Case, Json, Passage, Stamp
-from engine.methods import registry
+from engine.core.values import Analysis, Attribution, Case, Details, Json, Passage, Stamp
+from engine.corpus.samples import unrelated
+from engine.methods import both_ways, registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.flags import RANDOM_RANKINGS, Flags
-from engine.methods.spans import Span, answer_spans
-from engine.methods.subject import analysis_of, subject
+from engine.methods.spans import Span
+from engine.methods.subject import analysis_of, default_spans, subject
 from engine.models.protocols import LanguageModel
 
 
@@ -66,7 +67,7 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
     """Any registered method over the case's passages, for those stretches of the answer."""
     model, settings, watch = context.tools.scorer(options.model), context.settings, context.watch
     prompt, answer, notes = subject(case, model, settings)
-    own, asked = registry.method(method, settings), options.spans or answer_spans(answer)
+    own, asked = registry.method(method, settings), options.spans or default_spans(case, answer, settings)
     if options.tokens and own.explain is not None:
         rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
         found = passage_attribution(rows, model.encode(prompt))
@@ -77,11 +78,11 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
 
 
 def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
-    """Unrelated passages of the pool, else of the case's corpus; none where that is gone or the case was imported."""
+    """Unrelated passages of the pool, else of the case's corpus, else, without one, of the science primer."""
     if context.unrelated is not None:
         return context.unrelated
     collection = context.tools.collection_of(case) if context.pool is None else None
-    pool = collection.snapshot().passages if collection else context.pool or ()
+    pool = collection.snapshot().passages if collection else unrelated() if context.pool is None else context.pool
     how = context.settings.occlusion
     return placebos_for(case.passages, pool, how.placebos, how.seed)
 
@@ -89,6 +90,8 @@ def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
 COLUMNS = 5  # spans in one table
 LARGEST_HEAT = 20_000  # pieces drawn in one analysis; above, only the strongest sources
 UNDER_NUMERICAL = "below the numerical floor: may be rounding"
+ALONE = "each alone"
+WORDS_FROM = "Where the words come from: the probability that each source adds to the others and alone"
 UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
@@ -102,6 +105,14 @@ def attribution_of(analysis: Analysis) -> Attribution | None:
     return None  # it only looks like one
 
 
+def seen_otherwise(attribution: Attribution) -> dict[str, Attribution]:
+    """By method what an occlusion measured besides its drops: `ALONE` and both ways, without notes and floors."""
+    details = attribution.details
+    views = ((both_ways.METHOD, details.gained, both_ways.UNIT), (ALONE, details.alone, attribution.unit))
+    bare = replace(attribution, per_token=(), notes=(), details=Details(), numerical_floor=None, placebo_floor=None)
+    return {name: replace(bare, method=name, scores=scores, unit=unit) for name, scores, unit in views if scores}
+
+
 def attribution_blocks(case: Case, attribution: Attribution, review: Review | None = None) -> list[Block]:
     """Cost and floors, tables of sources by spans, the answer's tokens by source."""
     blocks: list[Block] = [Facts(_facts(attribution)), *notices(attribution.notes)]
@@ -112,6 +123,9 @@ def attribution_blocks(case: Case, attribution: Attribution, review: Review | No
     blocks += [*tables[:1], _spans(case, attribution)]
     if tables[1:]:
         blocks.append(Fold("The other sentences of the answer", tuple(tables[1:])))
+    if gains := seen_otherwise(attribution).get(both_ways.METHOD):
+        spans = tuple(range(min(COLUMNS, len(gains.spans))))
+        blocks.append(Fold(WORDS_FROM, (_table(case, gains, spans),)))
     if heats := _token_heats(case, attribution):
         blocks.append(Fold("The answer's tokens, source by source", tuple(heats)))
     return blocks
@@ -296,6 +310,7 @@ def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, .
         known = tools.collection(case.corpus).snapshot().named(wanted) if case.corpus and wanted else {}
     except GroundworkError:
         known = {}
+    known = {passage.id: passage for passage in unrelated()} | known
     found = tuple(known[name] for name in wanted if name in known)
     return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
 
@@ -329,7 +344,8 @@ def _method_again(case: Case, analysis: Analysis, model: LanguageModel, context:
     if explain is None:
         return Outcome(values=values)
     prompt, answer, _ = subject(case, model, settings)
-    rows, _ = relevance_floors(explain, model, prompt, answer, answer_spans(answer))
+    asked = stamped(Spans, analysis).spans or default_spans(case, answer, settings)
+    rows, _ = relevance_floors(explain, model, prompt, answer, asked)
     floors: dict[str, Floor] = {"scores": rows, "elsewhere": rows}
     if "delta" in values["details"]:  # a share of what the row explains
         totals = [

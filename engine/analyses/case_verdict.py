@@ -25,7 +25,7 @@ from engine.core.errors import InputError
 from engine.core.text import Span, counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
-from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open, revised
+from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open, put_in, revised
 from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import IN_WORDS, AreRecord, Evidence, FactRecord, Placed, Stand
 from engine.methods.used_supports import Quadrant
@@ -234,7 +234,7 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         finished=record.finished,
         verifier=record.verifier,
         text=revised(record.checked, edits, accepted_ids(decided)),
-        accepted=sum(decided.get(edit.id) == "accepted" for edit in edits),
+        accepted=len(put_in(record.checked, edits, accepted_ids(decided))),
         undecided=tuple(edit.id for edit in edits if edit.id not in decided),
         signed_off=review.status == "signed off",
         citations=len(cited),
@@ -318,6 +318,14 @@ def conclusions(verdict: CaseVerdict | None) -> tuple[Conclusion, ...]:
     """
     whole: Conclusion = "stands as edited" if verdict and verdict.accepted else "stands"
     return (whole, *(("partly stands",) if verdict and verdict.excepted else ()), "does not stand")
+
+
+def check_conclusion(case: Case, review: Review) -> None:
+    """Raise `InputError` for a conclusion of the sign-off that the review before it does not allow."""
+    allowed = conclusions(case_verdict(case, review))
+    if review.conclusion and review.conclusion.value not in allowed:
+        said = f"The conclusion {review.conclusion.value!r} does not fit the edits that you accepted and what is open."
+        raise InputError(f"{said} Choose one of: {', '.join(allowed)}.")
 
 
 def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[SentenceVerdict, ...]:

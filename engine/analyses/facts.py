@@ -37,10 +37,10 @@ from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings, Verification
 from engine.core.text import counted
-from engine.core.values import Analysis, Case, Value
+from engine.core.values import Analysis, Case, Json, Value
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
-from engine.methods.are.backtrack import Decision
+from engine.methods.are.backtrack import Decision, accepted_ids, put_in
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.guards import COPIED, STATED, TOLD
@@ -269,7 +269,7 @@ def tracked_changes(case: Case, record: AreRecord, review: Review) -> list[Block
     text = tracked_text(case, record, review)
     if not record.edits:
         return [text, plain("No edits found.")]
-    return [plain(said, "note"), text, _edits_table(record, review)]
+    return [plain(said, "note"), text, _edits_table(case, record, review)]
 
 
 def tracked_text(case: Case, record: AreRecord, review: Review) -> Text:
@@ -317,8 +317,19 @@ def after_edit(edit: Placed) -> str:
     return " ".join(("After the edit the fact agrees with the passage.", *reasons, *sure, *doubt))
 
 
-def _edits_table(record: AreRecord, review: Review) -> Table:
-    decided, rows = decisions(record, review), []
+def edit_decisions(case: Case, record: AreRecord, review: Review) -> dict[str, str]:
+    """The decision on each edit that has one, and why the text does not take one that was accepted."""
+    known, decided = revision(record, case.answer, review)
+    ids, taken = ({e.id for e in some} for some in (known, put_in(record.checked, known, accepted_ids(decided))))
+    result: dict[str, str] = dict(decisions(record, review))
+    for name in accepted_ids(decisions(record, review)) - taken:
+        why = "another edit changes it" if name in ids else "a reviewer wrote the sentence anew"
+        result[name] = f"accepted, not applied: {why}"
+    return result
+
+
+def _edits_table(case: Case, record: AreRecord, review: Review) -> Table:
+    decided, rows = edit_decisions(case, record, review), []
     for edit in record.edits:
         mark = review.overrides.get(f"edit:{edit.id}") if edit.id in decided else None
         left = "a suggestion, not put in" if edit.status == "suggestion" else undecided(review)
@@ -329,7 +340,7 @@ def _edits_table(record: AreRecord, review: Review) -> Table:
     return table("Edits, and what was decided", columns, rows)
 
 
-LATER_GUARDS = ("roles", "left_open", "parties", "sentence_alone")  # that the first checks were made without
+LATER_GUARDS = ("roles", "left_open", "parties", "sentence_alone", "row_words")  # the first checks were made without
 ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its last
 BY_PROMPT = "a language model took part and some of its replies were not saved; check the answer again instead"
 
@@ -464,6 +475,14 @@ def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
     return f"{counted(facts, 'fact')}: at most {counted(verdicts, 'verdict')}{ranks}, and some more for edits"
 
 
+def figures(record: AreRecord) -> Json:
+    """The measures after editing, how many facts came to what, and how many are unsure."""
+    after = record.report.after if record.report else None
+    reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}
+    unsure = sum(fact.stand == "unsure" for fact in record.facts)
+    return {**reached, "outcomes": dict(Counter(fact.outcome for fact in record.facts)), "unsure": unsure}
+
+
 KIND = Kind(
     name=FACTS,
     title="Atomic facts (ARE)",
@@ -474,4 +493,5 @@ KIND = Kind(
     cost=_cost,
     terms=("facts", "edits", "report"),
     again=Again(_again, _given, _compared),
+    figures=figures,
 )

@@ -102,9 +102,9 @@ class ByModel(Value, frozen=True):
 # What a replay comes to
 
 # What a run costs, what it says in words, and how large its rounding was are no results. `absolute`, the sums of |R|,
-# follows from rows whose signed sums are compared, and older results do not have it.
+# and `gained` follow from rows that are compared, and older results do not have them.
 COSTS = frozenset(
-    {"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span", "absolute"}
+    {"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span", "absolute", "gained"}
 )
 AS_IT_CAME = frozenset({"id", "start", "end"})  # of a token that a language model wrote
 
@@ -158,7 +158,8 @@ class Kind(Generic[R]):
     run only where the case holds none. `entered` puts it into the case, `stopped` marks what was not finished.
     `scores_answer`: whether the text of the case's answer is an input. `check` is the analysis that tells how far to
     trust a result, as its kind and options, where it is due: the settings want it and the case does not have it.
-    `checked` is what the case has of it.
+    `checked` is what the case has of it. `figures` are the main numbers of a result, which a line of the command line
+    begins with.
     """
 
     name: str
@@ -177,6 +178,7 @@ class Kind(Generic[R]):
     scores_answer: bool = True
     check: Callable[[Case, R, Settings], tuple[str, Value] | None] = lambda case, result, settings: None
     checked: Callable[[Case, R], Value | None] = lambda case, result: None
+    figures: Callable[[R], Json] = lambda result: {}
 
     def read(self, analysis: Analysis) -> R:
         """The stored result as its value; raise `RecordError` where another version stored another shape."""

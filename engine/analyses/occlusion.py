@@ -45,7 +45,7 @@ from engine.methods.regeneration import (
     regenerating,
 )
 from engine.methods.spans import Span, content_mask
-from engine.methods.subject import analysis_of, subject
+from engine.methods.subject import analysis_of, default_spans, subject
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import LanguageModel
 
@@ -105,10 +105,11 @@ class SentenceOptions(ByModel, frozen=True):
 def _run(case: Case, options: OcclusionOptions, context: RunContext, *, by_set: bool = False) -> Iterator[Analysis]:
     """Teacher-forced occlusion of every passage (or chunk set); by default with each alone and both floors."""
     kind, sources = (SETS, sources_of(case)) if by_set else (OCCLUSION, None)
-    how: Json = {"spans": options.spans or None, "alone": options.alone, "floors": options.floors}
-    return _occluded(
-        case, context.tools.scorer(options.model), context, kind, for_stamp(options), sources=sources, **how
-    )
+    model = context.tools.scorer(options.model)
+    _, answer, _ = subject(case, model, context.settings)
+    spans = options.spans or default_spans(case, answer, context.settings)
+    how: Json = {"spans": spans, "alone": options.alone, "floors": options.floors}
+    return _occluded(case, model, context, kind, for_stamp(options), sources=sources, **how)
 
 
 def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) -> Iterator[Analysis]:
@@ -214,7 +215,7 @@ def rows_of(case: Case, kind: str, settings: Settings) -> int:
         count = sum(counts[:TOP_PASSAGES])
     else:
         count = len(sources_of(case)) if kind == SETS else len(case.passages)
-    return rows_needed(count, alone=kind != SENTENCES, placebos=settings.occlusion.placebos if case.corpus else 0)
+    return rows_needed(count, alone=kind != SENTENCES, placebos=settings.occlusion.placebos)
 
 
 def _cost(kind: str, case: Case, options: ByModel, settings: Settings) -> str:

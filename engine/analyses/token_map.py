@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of, settings_of
+from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of, seen_otherwise, settings_of
 from engine.analyses.faithfulness import RankingCheck, Rankings, ranked_with, rankings_beside, report_by, rows_ahead
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
 from engine.analyses.kind import FAITHFULNESS, TOKEN_MAP, ByModel, Kind, Outcome, RunContext, less, words_of
@@ -344,13 +344,10 @@ def check_due(case: Case, found: TokenMap, settings: Settings) -> tuple[str, Ran
     return (FAITHFULNESS, wanted) if pace * rows_ahead(case, wanted, settings) / 2 <= CHECK_SECONDS else None
 
 
-ALONE = "each alone"
-
-
 def methods_run(case: Case, model: str) -> dict[str, Attribution]:
     """Passage-level attributions under `model` by name of the method; what a stopped run left incomplete is left out.
 
-    A token map counts as its method, and occlusion also gives the scores of each passage alone.
+    A token map counts as its method, and occlusion also gives what each passage does alone and both ways.
     """
     found: dict[str, Attribution] = {}
     names = {method.name for method in registry.methods()}
@@ -367,8 +364,7 @@ def methods_run(case: Case, model: str) -> dict[str, Attribution]:
             continue  # the report says that it cannot be read
         if (one.model, one.sources) == (model, every):
             found[one.method] = one
-            if one.details.alone:
-                found[ALONE] = replace(one, method=ALONE, scores=one.details.alone, per_token=(), details=Details())
+            found |= seen_otherwise(one)
     return found
 
 

@@ -9,9 +9,11 @@ from engine.analyses.kind import Again, Kind, Loaders, Outcome, RunContext, anal
 from engine.answer.citations import without_markers
 from engine.cases.blocks import Block, Cell, plain, table
 from engine.cases.review import Review
+from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, Value
-from engine.methods.spans import Span, answer_spans
-from engine.methods.word_overlap import METHOD, WordOverlap, word_overlap
+from engine.methods.spans import Span
+from engine.methods.subject import default_spans
+from engine.methods.word_overlap import METHOD, WordOverlap, in_words, word_overlap
 
 LONGEST = 120  # characters of a sentence in the table
 MEANING = (
@@ -30,7 +32,7 @@ class CountedSpans(Value, frozen=True):
 def overlap_of(case: Case, spans: tuple[Span, ...] = ()) -> WordOverlap:
     """The counts for those stretches of the case's answer, by default the whole and each sentence."""
     texts = [passage.text for passage in case.passages]
-    return word_overlap(case.answer.text, texts, spans or answer_spans(case.answer))
+    return word_overlap(case.answer.text, texts, spans or default_spans(case, in_words(case.answer), Settings()))
 
 
 def overlap_blocks(case: Case, found: WordOverlap, review: Review | None = None) -> list[Block]:

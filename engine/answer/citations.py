@@ -8,7 +8,7 @@ Ranges ("[1-3]") are not read: neither paper's format has them.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from operator import itemgetter
@@ -132,22 +132,27 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
 def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int], ...]:
     """Sentence spans, each with the markers that follow it: "Ice melts. [cite_1]" is one sentence.
 
-    Sentences are split with the markers blanked. A marker that opens its line joins the sentence behind it. A colon
-    with a marker ends a sentence, what it announces is not quoted; so does a marker at the end of a line. A bold label
-    opens one.
+    Sentences are split with the markers blanked. A marker that opens its line joins the sentence behind it, and so do
+    those after it on a line that does not end with one. A colon with a marker ends a sentence, what it announces is not
+    quoted; so does a marker at the end of a line. A bold label opens one.
 
     >>> text = "[1] Ice melts.\\n[2] Water boils. [3]"
     >>> [text[a:b] for a, b in cited_sentences(text, "alce")]
     ['[1] Ice melts.', '[2] Water boils. [3]']
+    >>> text = "[1] Ice melts. [2] Water boils."
+    >>> [text[a:b] for a, b in cited_sentences(text, "alce")]
+    ['[1] Ice melts.', '[2] Water boils.']
     """
     ended = _LINE[style].sub(lambda found: " " * (len(found.group()) - 1) + "。", text)
     ended = _COLON[style].sub(lambda found: f".{found.group()[1:]}", ended)
     ended = _LABEL.sub(r"\1#", ended)
     bare = blanked(text, CITATION[style])
     spans = [_with_marks(text, bare, *span) for span in sentences(blanked(ended, CITATION[style]))]
-    for marker in CITATION[style].finditer(text):
+    markers = list(CITATION[style].finditer(text))
+    leading = _leading(markers, text, bare)
+    for marker in markers:
         if spans:
-            index = _sentence_of(marker, spans, bare)
+            index = _sentence_of(marker, spans, bare, leads=marker.start() in leading)
             start, end = spans[index]
             spans[index] = (min(start, marker.start()), max(end, marker.end()))
     return tuple(spans)
@@ -162,10 +167,21 @@ def _with_marks(text: str, bare: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _sentence_of(marker: re.Match[str], spans: Sequence[tuple[int, int]], bare: str) -> int:
-    """The place of the sentence that a marker cites for: the one before it, or behind one that opens its line."""
-    opens = not bare[bare.rfind("\n", 0, marker.start()) + 1 : marker.start()].strip(" \t-*•")
-    behind = bisect_right(spans, marker.end(), key=itemgetter(1)) if opens else len(spans)
+def _leading(markers: Sequence[re.Match[str]], text: str, bare: str) -> set[int]:
+    """Starts of the markers before what they cite for: those that open a line, and its others where none ends it."""
+    starts, found = [marker.start() for marker in markers], set[int]()
+    for line in re.finditer(r"^(?P<head>[ \t*•-]*)[^\n]*", bare, re.MULTILINE):
+        own = starts[bisect_left(starts, line.start()) : bisect_left(starts, line.end())]
+        head = own[: bisect_left(own, line.end("head"))]
+        if own:
+            last = markers[bisect_left(starts, own[-1])]
+            found.update(own if head and bare[last.end() : line.end()].strip(" \t*•-") else head)
+    return found
+
+
+def _sentence_of(marker: re.Match[str], spans: Sequence[tuple[int, int]], bare: str, *, leads: bool) -> int:
+    """The place of the sentence that a marker cites for: the one before it, or behind one that leads."""
+    behind = bisect_right(spans, marker.end(), key=itemgetter(1)) if leads else len(spans)
     if behind < len(spans) and "\n" not in bare[marker.end() : spans[behind][0]]:
         return behind
     return max(0, bisect_right(spans, marker.start(), key=itemgetter(0)) - 1)

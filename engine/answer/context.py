@@ -87,7 +87,7 @@ class Context:
 
 def check_question(question: str) -> str:
     """The question, well-formed and stripped; raise `QuestionError` for an empty or over-long one."""
-    text = well_formed(question).strip()
+    text = well_formed(question).strip() if isinstance(question, str) else ""
     if not text:
         raise QuestionError("The question is empty. Write what you want to know about the documents.")
     if len(text) > QUESTION_LIMIT:

@@ -20,10 +20,12 @@ from engine.cases.case_file import read_case_file
 from engine.cases.exports import audit_record, holds_record, rows_of, table_rows
 from engine.cases.review import Mark
 from engine.cases.store import new_case_id
-from engine.core.errors import GroundworkError, RecordError
+from engine.core.errors import GroundworkError, RecordError, raised_as
 from engine.core.files import now, package_versions
 from engine.core.values import (
     IMPORTED,
+    NOT_FINITE,
+    SPANS,
     Analysis,
     Answer,
     AuditRecord,
@@ -35,7 +37,9 @@ from engine.core.values import (
     identity,
     inputs_hash,
     json_or_none,
+    not_finite,
     read_jsonl,
+    with_nan,
 )
 
 # Our own records.
@@ -62,10 +66,19 @@ class Labels(Value, frozen=True):
 
 def imported_case(record: AuditRecord, labels: Labels | None = None) -> Case:
     """A fresh case, tagged with the labels' source; raises `RecordError`, `QuestionError` for a bad record."""
+    way_out = "Its text has half of a character. Decode its source as UTF-8."  # the question is mended
+    with raised_as(RecordError, "The record cannot be saved", way_out, UnicodeEncodeError):
+        msgspec.json.encode(msgspec.structs.replace(record, question=""))
     passages = record.as_passages()
+    for start, end in record.spans:
+        if not 0 <= start < end <= len(record.answer):
+            raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
     question = check_question(record.question)
     inputs = inputs_hash(question, passages)
-    stamp = Stamp(model=record.model or IMPORTED, inputs=inputs, versions=package_versions(), created=now())
+    settings: Json = {SPANS: [list(span) for span in record.spans]} if record.spans else {}
+    stamp = Stamp(
+        model=record.model or IMPORTED, settings=settings, inputs=inputs, versions=package_versions(), created=now()
+    )
     analyses: tuple[Analysis, ...] = ()
     if labels is not None:
         made = Stamp(model=labels.source, inputs=inputs_hash(question, passages, record.answer), created=now())
@@ -314,10 +327,18 @@ def _records(data: bytes, whole: Any) -> Iterable[Row[Json]]:
     if not data.strip() or (b"\0" in data[:_START] and data.lstrip()[:1] not in b"{["):
         what = "not text in UTF-8" if data.strip() else "empty"
         return [("1", RecordError(f"The file is {what}. Give answers as JSON, JSONL, CSV or TSV (docs/review.md)."))]
-    items = table_rows(_decoded(data)) if whole is None else rows_of(whole)
+    if whole is None and isinstance(written := with_nan(data), dict | list):
+        items = [_finite(number, item) for number, item in enumerate(rows_of(written), start=1)]
+    else:
+        items = table_rows(_decoded(data)) if whole is None else rows_of(whole)
     if not items and whole is None:
         return read_jsonl(_lines(data))
     return [_identified(number, item) for number, item in enumerate(items, start=1)]
+
+
+def _finite(number: int, item: Any) -> Any:
+    place = not_finite(item)
+    return RecordError(f"Record {number}: {NOT_FINITE.format(place)}") if place else item
 
 
 def _identified(number: int, item: Any) -> Row[Json]:

@@ -191,7 +191,10 @@ def sign_off(author: str, conclusion: Conclusion, reason: str, machine: str = ""
 
 
 def append(case: Case, history: Sequence[Mark], draft: MarkDraft, time: str, key: bytes | None = None) -> Mark:
-    """The next entry of a case's history; raise `InputError` for a draft that says nothing or not enough."""
+    """The next entry of a case's history; raise `InputError` for a draft that says nothing or not enough.
+
+    A sign-off comes after the conclusion (`sign_off` makes both); older histories have some without one.
+    """
     check_draft(draft, len(case.passages), history)
     if draft.kind == "withdrawal":  # asked of new entries only: an old history stays readable
         entry = next(mark for mark in history if draft.target == f"entry:{mark.number}")
@@ -199,6 +202,11 @@ def append(case: Case, history: Sequence[Mark], draft: MarkDraft, time: str, key
             raise InputError(
                 f"Entry {entry.number} is a {entry.kind}, which stays. You can withdraw notes, labels and overrides."
             )
+    if (draft.kind, draft.value) == ("status", "signed off"):
+        said = review_of(history).overrides.get("answer")
+        if said is None or said.value not in CONCLUSIONS:
+            listed = ", ".join(CONCLUSIONS)
+            raise InputError(f"A sign-off needs your conclusion on the answer, with a reason. Write one of: {listed}.")
     mark = Mark(
         **draft.to_dict(),
         case=case.id,

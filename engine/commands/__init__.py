@@ -10,9 +10,11 @@ import click
 
 from engine.commands import analyses, answers, corpora, evaluate, library, models, refine, review, steps, verify
 from engine.commands.shared import GroundworkGroup
+from engine.core.files import VERSION
 
 
 @click.group(cls=GroundworkGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(VERSION, prog_name="Groundwork")
 def main() -> None:
     """Ask questions of documents and audit answers: see why an answer was written and whether it stands.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TextIO
 
 import click
@@ -15,17 +15,16 @@ from engine.analyses.kind import RunContext, options_of
 from engine.analyses.registry import kind_named
 from engine.cases.importers import imported_case
 from engine.commands import shared
-from engine.core.errors import InputError, RecordError
+from engine.core.errors import GroundworkError, InputError, RecordError
 from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none, mean_or_none
-from engine.core.text import words
-from engine.core.values import Answer, Attribution, AuditRecord, Case, Passage, Token, Value
+from engine.core.values import Answer, Attribution, AuditRecord, Case, Passage, Value
 from engine.methods import both_ways, hierarchy, registry
 from engine.methods.faithfulness import Curves
 from engine.methods.regeneration import METHOD as REGENERATION
 from engine.methods.spans import Span, content_mask, touched
 from engine.methods.subject import subject
-from engine.methods.word_overlap import UNIT as SHARE, word_overlap
+from engine.methods.word_overlap import UNIT as SHARE, in_words, word_overlap
 from engine.workbench import Workbench
 
 NAMES = {
@@ -42,12 +41,9 @@ METHODS = ("occlusion", KEEP_ONE, REGENERATION, *NAMES, WORD_OVERLAP)
 
 
 def case_of(record: AuditRecord) -> Case:
-    """The record as a case of no library; raise `RecordError` without passages and for a span that is none."""
+    """The record as a case of no library; raise `RecordError` without passages."""
     if not record.passages:
         raise RecordError("The record has no passages to attribute the answer to.")
-    for start, end in record.spans:
-        if not 0 <= start < end <= len(record.answer):
-            raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
     return imported_case(record.checked())
 
 
@@ -84,17 +80,32 @@ def attribute_line(record: AuditRecord, name: str, model: str, bench: Workbench,
     if alone:  # each passage as the only one: the token rows of leave-one-out do not belong to these totals
         found = replace(found, scores=found.details.alone, per_token=())
     line = {key: getattr(found, key) for key in KEPT}
+    line |= {table: by_passage(line[table], found.sources, len(record.passages)) for table in ("scores", "per_token")}
+    if found.details.delta is not None:
+        line["delta"] = found.details.delta
     if found.per_token:
         places = ((token.start, token.end) for token in answer.tokens)
         line["tokens"] = [{"start": start, "end": end, "text": record.answer[start:end]} for start, end in places]
     return line
 
 
+def by_passage(
+    rows: Sequence[Sequence[float]], sources: Sequence[Sequence[int]], passages: int
+) -> list[list[float | None]]:
+    """The rows with a value for each passage, None for one that the method left unscored.
+
+    >>> by_passage([[0.5, 2.0]], [(1,), (3,)], 3)
+    [[0.5, None, 2.0]]
+    """
+    places = {number: place for place, (number,) in enumerate(sources)}
+    wanted = [places.get(number) for number in range(1, passages + 1)]
+    return [[None if place is None else row[place] for place in wanted] for row in rows]
+
+
 def overlap_line(record: AuditRecord, settings: Settings) -> shared.Record:
     """The words of the record's spans in its passages: counts in place of scores, without a model."""
     case = case_of(record)
-    answer = replace(case.answer, tokens=tuple(Token(id=0, start=s, end=e) for s, e in words(record.answer)))
-    spans = spans_of(record, answer, settings)
+    spans = spans_of(record, in_words(case.answer), settings)
     found = word_overlap(record.answer, [passage.text for passage in case.passages], spans)
     counts = {"scores": found.shares, "word_for_word": found.word_for_word, "per_token": ()}
     return {"model": "", "unit": SHARE, **counts, **dict.fromkeys(FLOORS), "forwards": 0, "backwards": 0}
@@ -113,15 +124,19 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
 @click.command()
 @shared.file_argument
 @click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, separated by commas.")
-@click.option("--corpus", metavar="NAME", help="Source of unrelated passages; default: the file's other records.")
+@click.option(
+    "--corpus", metavar="NAME", help="Source of unrelated passages; default: the file's records of other questions."
+)
 @shared.model_option
 @shared.with_workbench
 def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench: Workbench) -> None:
     """Score the effect of each passage on the answer, one line per method.
 
     A record's `spans`, in characters, are widened to whole tokens. Where a line has `per_token`, `tokens` says which.
+    A record's last lines say which of the `methods` failed and why.
 
-    The placebo floor uses unrelated passages from --corpus, or from the file's other records.
+    The placebo floor uses unrelated passages from --corpus, from the file's records of other questions, or from the
+    science primer.
 
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
@@ -129,26 +144,35 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
     lines = list(file)
     if names != (WORD_OVERLAP,):
         bench.tools.scorer(model)  # a model that is none is told now
-    pool = bench.collection(corpus).snapshot().passages if corpus else _passages_in(lines)
-    context = dataclasses.replace(bench.context(shared.progress()), pool=pool)
+    watching, pooled = bench.context(shared.progress()), () if corpus else _passages_in(lines)
+    searched = bench.collection(corpus).snapshot().passages if corpus else ()
 
     def line(record: AuditRecord, name: str) -> shared.Record:
         if name == WORD_OVERLAP:
             return overlap_line(record, bench.settings)
+        others = searched or [passage for question, passage in pooled if question != record.question]
+        context = dataclasses.replace(watching, pool=others or None)
         return attribute_line(record, name, model, bench, context)
 
-    def work(record: AuditRecord) -> list[shared.Record]:
-        return [{"id": record.id, "method": name, **line(record, name)} for name in names]
+    def work(record: AuditRecord) -> Iterator[shared.Record]:
+        failed: dict[str, tuple[GroundworkError, list[str]]] = {}
+        for name in names:
+            try:
+                yield {"id": record.id, "method": name, **line(record, name)}
+            except GroundworkError as error:
+                failed.setdefault(str(error), (error, []))[1].append(name)
+        for why, without in failed.values():
+            yield {"id": record.id, "methods": without, **shared.failure(why)}
 
     shared.run_records(lines, AuditRecord, work)
 
 
-def _passages_in(lines: Sequence[str]) -> list[Passage]:
-    """The passages of all records of a file that can be read, each of them a document."""
-    found: list[Passage] = []
+def _passages_in(lines: Sequence[str]) -> list[tuple[str, Passage]]:
+    """The passages of all records of a file that can be read, each of them a document, with their questions."""
+    found: list[tuple[str, Passage]] = []
     for record in shared.good_records(lines):
         with contextlib.suppress(RecordError):  # told in the record's own place
-            found += [replace(passage, document=passage.id) for passage in record.as_passages()]
+            found += [(record.question, replace(passage, document=passage.id)) for passage in record.as_passages()]
     return found
 
 
@@ -233,7 +257,8 @@ def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench)
             found = ran(*due)
     finally:
         check = own.checked(found, own.read(made))
-        shared.emit({"case": found.id, **made.to_dict(), **({"check": check.to_dict()} if check else {})})
+        extra = {"check": check.to_dict()} if check else {}
+        shared.emit({"case": found.id, **own.figures(own.read(made)), **made.to_dict(), **extra})
 
 
 COMMANDS = (attribute, faithfulness_command, analyse_case)

@@ -53,14 +53,16 @@ def ingest(
     """Add files and folders to a corpus.
 
     A file of the same name, or a record of the same id, is a new version and replaces the document that the corpus has:
-    `replacements` says which, and by which file. Rows and records that a file no longer has are removed. A folder's
-    files are named by their place in it.
+    `replacements` says which, and by which file, `displaced` whose it was if another file's. Rows and records that a
+    file no longer has are removed. A folder's files are named by their place in it.
 
     Example: python -m engine ingest reports/ notes.md --corpus field-notes
     """
     bench = shared.workbench([*assignments, *_chosen({"chunking.method": chunking, "retrieval.embedder": embedder})])
     report = bench.ingest(paths, corpus, shared.progress(), _fields(fields), ray_workers=workers if on == "ray" else 0)
     shared.emit(report.to_dict())
+    if report.warning:
+        click.echo(report.warning, err=True)
     if report.skipped:
         sys.exit(1)
 

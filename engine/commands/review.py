@@ -11,13 +11,14 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import check_verdict
+from engine.analyses.case_verdict import by_machine, check_conclusion, check_verdict
 from engine.cases.case_file import read_case_file
 from engine.cases.places import places
-from engine.cases.review import RELEVANCE, SENTENCE, STATUSES, MarkDraft, check_chain, review_of, signing_key
+from engine.cases.review import RELEVANCE, SENTENCE, STATUSES, MarkDraft, append, check_chain, review_of, signing_key
 from engine.commands.library import case_argument
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.core.errors import FileError, InputError, raised_as
+from engine.core.files import now
 from engine.core.values import Case
 from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases, side
@@ -43,6 +44,7 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
     """Show the review of a case, or add to it: notes, labels, overrides, status.
 
     Verdicts on a fact: borne out, contradicted, not found. On an edit: accepted, rejected. On a sentence: its new text.
+    A sign-off needs a conclusion: --on answer --override "stands" --reason WHY --status "signed off".
 
     Example: python -m engine review 3f9c0a417b2e --note "Checked against the standard." --on passage:3
     """
@@ -52,6 +54,11 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
         return
     loaded = store.load(case)
     if drafts := [_placed(loaded, draft) for draft in _drafts(author, **said)]:
+        if said["status"] == "signed off":
+            after = list(store.history(case))
+            for draft in drafts:
+                after.append(append(loaded, after, draft, now()))
+            check_conclusion(loaded, review_of(after))
         store.add_marks(case, drafts, seen)
     history = store.history(case)
     chain = check_chain(history, case, signing_key())
@@ -63,6 +70,8 @@ def _drafts(author: str, **said: Any) -> list[MarkDraft]:
     """The options as marks; the status last, because a signed-off case accepts no more."""
     target = said["target"]
     mark = partial(MarkDraft, author=author, reason=said["reason"])
+    if both := sorted({*said["relevant"]} & {*said["not_relevant"]}):
+        raise InputError(f"Passage {both[0]} is labelled relevant and not relevant. Choose one of the two.")
     found = []
     if said["note"] is not None:
         found.append(MarkDraft(kind="note", author=author, value=said["note"], target=target))
@@ -88,6 +97,7 @@ def _placed(case: Case, draft: MarkDraft) -> MarkDraft:
     if draft.kind not in ("note", "override"):
         return draft
     machine = {place.target: place.machine for place in places(case)}
+    machine["answer"] = judged.headline if (judged := by_machine(case)) else "not checked"
     spans = enumerate(case.answer.sentences, start=1)
     machine |= {f"{SENTENCE}{number}": case.answer.text[start:end] for number, (start, end) in spans}
     # A passage rated at a step is a place below the analysis of its run.

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -146,8 +147,28 @@ def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
 def run_records(
     lines: Iterable[str], kind: type[V], work: Callable[[V], Iterable[Record]], close: Callable[[], None] | None = None
 ) -> None:
-    """Apply `work` to every record of a JSONL file's lines, as `each` does; `close` writes the summary at the end."""
-    each(read_jsonl(lines), lambda identity, data: work(kind.from_dict(data)), close)
+    """Apply `work` to every record of a JSONL file's lines, as `each` does; `close` writes the summary at the end.
+
+    Fields of other names are passed over. One that looks like a misspelt field is told once.
+    """
+    told: set[str] = set()
+
+    def read(identity: str, data: Record) -> Iterable[Record]:
+        absent = [field for field in kind.__struct_fields__ if field not in data]
+        for name in data:
+            if name in kind.__struct_fields__ or name in told:
+                continue
+            if near := get_close_matches(name, absent, n=1, cutoff=0.75):
+                told.add(name)
+                click.echo(f"Record {identity}: the field {name!r} is not read. Is it {near[0]!r}?", err=True)
+        return work(kind.from_dict(data))
+
+    each(read_jsonl(lines), read, close)
+
+
+def failure(error: GroundworkError) -> Record:
+    """The part of a line that tells an error."""
+    return {"error": {"type": type(error).__name__, "message": str(error)}}
 
 
 def each(
@@ -155,17 +176,21 @@ def each(
     work: Callable[[str, T], Iterable[Record]],
     close: Callable[[], None] | None = None,
 ) -> None:
-    """Write what `work` makes of each (id, item), then `close`; a bad one gives an error in its place, and status 1."""
+    """Write what `work` makes of each (id, item), then `close`; a bad one gives an error in its place, and status 1.
+
+    `work` may also yield a `failure` of a part, and the other parts after it.
+    """
     failed = False
     for identity, item in items:
         try:
             if isinstance(item, GroundworkError):
                 raise item
             for record in work(identity, item):
+                failed |= "error" in record
                 emit(record)
         except GroundworkError as error:
             failed = True
-            emit({"id": identity, "error": {"type": type(error).__name__, "message": str(error)}})
+            emit({"id": identity, **failure(error)})
     if close is not None:
         close()
     if failed:

@@ -5,7 +5,6 @@ facts: an answer checked fact by fact and mended (ARE), or by one of the methods
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -23,7 +22,7 @@ from engine.core.values import AuditRecord, Case, GivenPassage, Value
 from engine.english.parser import absence
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
 from engine.methods.are.decompose import RULES
-from engine.methods.are.values import AreRecord, Ruling
+from engine.methods.are.values import Ruling
 from engine.models.calibration import LabelledPair, calibratable, calibrated, keep
 from engine.models.protocols import Entailment
 from engine.models.verifier import CALIBRATED, entails_by
@@ -227,17 +226,9 @@ def facts(
         if scorer:
             case = bench.examine(case, claims.ENTROPY.name, claims.EntropyOptions(model=scorer, judge=asks), context)
             extra = {"entropy": claims.ENTROPY.of(case)[-1].to_dict()["found"]}
-        return [{"id": record.id, "method": method, **summary(found), **extra, **found.to_dict()}]
+        return [{"id": record.id, "method": method, **FACTS.figures(found), **extra, **found.to_dict()}]
 
     shared.run_records(file, AnswerRecord, work)
-
-
-def summary(record: AreRecord) -> shared.Record:
-    """The measures after editing at the top of a line, how many facts came to what, and how many are unsure."""
-    after = record.report.after if record.report else None
-    reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}
-    unsure = sum(fact.stand == "unsure" for fact in record.facts)
-    return {**reached, "outcomes": dict(Counter(fact.outcome for fact in record.facts)), "unsure": unsure}
 
 
 @click.command("calibrate-verifier")

@@ -215,6 +215,7 @@ class Verification(Value, frozen=True):
     roles: Annotated[bool, about("Match roles by meaning")] = True
     left_open: Annotated[bool, about("Mark what a passage leaves open")] = True
     anchored: Annotated[bool, about("Evidence must name the subject")] = True
+    row_words: Annotated[bool, about("Search again by words where a fact has no name")] = True
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
     atomic: Annotated[bool, about("Split clauses into atomic facts")] = True

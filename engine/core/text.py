@@ -214,10 +214,11 @@ def _initial(token: str, previous: str, starter: bool) -> bool:
 
 
 # Citation markers by style: "[cite_1, cite_2]" (GaRAGe), and numbers: "[1; 3]" (ALCE) with what chat models write,
-# "[^1]", "[1, p. 4]", "[1](url)", "(Source 2)", "[Doc 3]", "(see [2])", "【1†source】", a raised number behind a mark.
+# "[^1]", "[1, p. 4]", "[1](url)", "(Source 2)", "[Doc 3]", "[citation:3]", "(see [2])", "【1†source】", and a number
+# raised behind a mark.
 # From 100 on a number is a year, or as in [128, 255] a value, and so is 0: no writer is given as many passages.
 _CITED = r"[1-9]\d?"
-_SOURCE = r"(?:sources?|documents?|docs?|passages?|references?|refs?\.?|contexts?)"
+_SOURCE = r"(?:sources?|documents?|docs?|passages?|references?|refs?\.?|contexts?|citations?)"
 _PLACE = (
     r"\s?[,;:]\s?(?:(?:pp?|sec|ss?|ch|art|para)\.|(?:pages?|sections?|chapter|article|lines?)\b|§)[^\n()\[\]]{0,40}"
 )
@@ -353,11 +354,11 @@ def counted(number: int, one: str, more: str = "") -> str:
 def about(seconds: float) -> str:
     """A time that is only estimated: no more digits than it deserves.
 
-    >>> about(7.4), about(75.6), about(1023), about(7300)
-    ('7 s', '80 s', '17 min', '2 h')
+    >>> about(0.2), about(7.4), about(75.6), about(1023), about(7300)
+    ('1 s', '7 s', '80 s', '17 min', '2 h')
     """
     if seconds < 100:
-        return f"{seconds:.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
+        return f"{max(seconds, 1):.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
+import math
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +27,7 @@ from engine.core.errors import RecordError
 T = TypeVar("T")
 Json = dict[str, Any]  # an object of plain JSON, where it enters or leaves
 IMPORTED = "imported"  # the writer of an answer whose record names none
+SPANS = "spans"  # in the settings of its stamp: the spans to explain that its record names
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,6 +101,32 @@ def json_or_none(data: bytes | str) -> Any:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
+
+
+def with_nan(data: bytes | str) -> Any:
+    """The value of JSON as Python writes it, with NaN and Infinity; None where data hold neither or are not that."""
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(text) if "NaN" in text or "Infinity" in text else None
+    return None
+
+
+def not_finite(value: Any, place: str = "") -> str:
+    """The place of the first number in a JSON value that is not finite; empty without one.
+
+    >>> not_finite({"scores": {"faithfulness": [1.0, float("nan")]}})
+    'scores.faithfulness[1]'
+    """
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else place
+    if isinstance(value, dict):
+        found = (not_finite(part, f"{place}.{name}" if place else name) for name, part in value.items())
+    else:
+        found = (not_finite(part, f"{place}[{n}]") for n, part in enumerate(value if isinstance(value, list) else ()))
+    return next(filter(None, found), "")
+
+
+NOT_FINITE = "`{}` is NaN or infinite, which JSON cannot hold. Write null, or leave the field out."
 
 
 def sha256(text: str) -> str:
@@ -267,7 +296,8 @@ class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=Fals
     Of each source: `kept`, its place among those asked for; `source_spans` and `text_spans`, [passage number, start,
     end] in the prompt's segment and in the passage's text; `lengths`, its tokens. Of each span: `full`, the answer's
     log-probability in nats, `content_tokens`, the floors `..._by_span`, and `elsewhere`, the sum outside the sources.
-    (spans, sources): `with_markers`, `alone`, each as the only source, and `absolute`, the sums of |R| of its tokens.
+    (spans, sources): `with_markers`, `alone`, each as the only source, `gained`, the probability that it adds to the
+    others and alone (occlusion both ways), and `absolute`, the sums of |R| of its tokens.
     Of each answer token: `placebo_floor_by_token` and `content`, whether it counts. `tokens` are those of `per_token`:
     their places in the answer, or [start, end) in its text, as `token_spans` are. `delta` and `steps` are of integrated
     gradients, `approximate`, `hold_out_correlation` (a span each) and `ablations` of a surrogate, `alphas` and `floors`
@@ -286,6 +316,7 @@ class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=Fals
     absolute: tuple[tuple[float, ...], ...] = ()
     with_markers: tuple[tuple[float, ...], ...] = ()
     alone: tuple[tuple[float, ...], ...] = ()
+    gained: tuple[tuple[float, ...], ...] = ()
     placebo_floor_by_token: tuple[float, ...] = ()
     content: tuple[bool, ...] = ()
     tokens: tuple[int | tuple[int, int], ...] = ()
@@ -325,7 +356,7 @@ class Attribution(Value, frozen=True):
 
     def __post_init__(self) -> None:
         """Raise `ValueError` where rows do not have a score for each source: a case file may contain anything."""
-        more = (self.details.alone, self.details.absolute, self.details.with_markers)
+        more = (self.details.alone, self.details.gained, self.details.absolute, self.details.with_markers)
         by_span = (self.scores, *filter(None, more))
         rows = chain(self.per_token, *by_span)
         if any(len(table) != len(self.spans) for table in by_span) or any(len(r) != len(self.sources) for r in rows):
@@ -350,7 +381,7 @@ class Analysis(Value, frozen=True):
     """A method's result on a case, with the stamp of its origin.
 
     `kind` is the tag of `result`: that kind's own value. From the library or a file it is the value's plain JSON until
-    the kind reads it (`Kind.read`), so that what an older version wrote keeps its bytes and its hash.
+    the kind reads it (`Workbench.result`), so that what an older version wrote keeps its bytes and its hash.
     """
 
     id: str
@@ -424,6 +455,7 @@ class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
     """A question, the passages that were given, and the answer that some system wrote.
 
     `corpus` names a corpus of the library in which the facts check may also search; then `passages` may be empty.
+    `spans` are stretches of the answer, [start, end) in characters, that attributions explain besides the sentences.
     """
 
     question: str
@@ -514,6 +546,8 @@ def _object(number: int, line: str) -> Json | RecordError:
     except UnicodeError:
         return RecordError(f"Line {number} is not UTF-8 text. Save the file as UTF-8.")
     except (msgspec.DecodeError, RecursionError) as error:
+        if place := not_finite(with_nan(line)):
+            return RecordError(f"Line {number}: {NOT_FINITE.format(place)}")
         return RecordError(f"Line {number} is not JSON ({error}). Write one object per line.")
     if not isinstance(data, dict):
         return RecordError(f"Line {number} is not a JSON object. Write one object per line.")

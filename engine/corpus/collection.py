@@ -63,7 +63,7 @@ def corpora_folder() -> Path:
 
 def check_name(name: str) -> str:
     """`name` unchanged; raise `InputError` unless it is a plain name of letters, digits, space, `.`, `-`, `_`."""
-    kept = _NAME.fullmatch(name) and not name.endswith((".", " ")) and ".." not in name
+    kept = isinstance(name, str) and _NAME.fullmatch(name) and not name.endswith((".", " ")) and ".." not in name
     if kept and _RESERVED.fullmatch(name):
         raise InputError(f"{name!r} is a reserved name on Windows and cannot name a corpus. Choose another name.")
     if not kept:
@@ -79,12 +79,13 @@ def check_new_name(name: str) -> str:
     def folded(text: str) -> str:
         return unicodedata.normalize("NFC", text).lower()
 
+    check_name(name)
     for path in corpora_folder().glob("*"):
         if path.name != name and folded(path.name) == folded(name):
             raise InputError(
                 f"There is a corpus {path.name!r}. Windows and macOS cannot tell {name!r} from it; choose another name."
             )
-    return check_name(name)
+    return name
 
 
 def list_corpora() -> list[Manifest]:
@@ -146,6 +147,7 @@ class IngestReport(Value, frozen=True):
 
     `removed` counts the earlier rows that the files no longer have.
     `replacements` are the first `NAMED` of the replaced documents, each with the file that has its new text.
+    `displaced` are those of them whose old text was another file's, each with that file.
     `files` counts those that were read, 0 where the documents were given without files.
     """
 
@@ -159,6 +161,7 @@ class IngestReport(Value, frozen=True):
     files: int = 0
     removed: int = 0
     replacements: tuple[tuple[str, str], ...] = ()
+    displaced: tuple[tuple[str, str], ...] = ()
 
     @property
     def told(self) -> str:
@@ -174,7 +177,16 @@ class IngestReport(Value, frozen=True):
         if self.removed:
             told += f", {self.removed:,} removed that the files no longer have"
         rows = " Each row of a table or JSONL file is a document." if given > self.files else ""
-        return f"{counted(self.files, 'file')}, {counted(given, 'document')}: {told}.{rows}"
+        return f"{counted(self.files, 'file')}, {counted(given, 'document')}: {told}.{rows} {self.warning}".strip()
+
+    @property
+    def warning(self) -> str:
+        """Which documents took the place of another file's, and what to do if they are not the same; else empty."""
+        if not self.displaced:
+            return ""
+        listed = ", ".join(f"{document!r} of {file}" for document, file in self.displaced[:3])
+        more = f" and {len(self.displaced) - 3} more" if len(self.displaced) > 3 else ""
+        return f"Replaced by another file's records: {listed}{more}. Different documents need different ids."
 
 
 def remove(name: str) -> None:
@@ -310,7 +322,7 @@ class Collection:
         started = time.perf_counter()
         with self.writing():
             old = self.snapshot()
-            replaced: list[tuple[str, str]] = []
+            replaced: list[tuple[str, str, str]] = []
             tally = self._write(old, documents, watch, replaced, absent)
             if tally["added"] or tally["replaced"] or tally["removed"]:
                 index.keep_in_step(self.folder, self.snapshot(), watch)
@@ -323,7 +335,10 @@ class Collection:
             documents=now.documents,
             passages=now.passages,
             seconds=time.perf_counter() - started,
-            replacements=tuple(replaced),
+            replacements=tuple((document, source) for document, source, _ in replaced),
+            displaced=tuple(
+                (document, old) for document, new, old in replaced if _ROW.sub("", new) != _ROW.sub("", old)
+            ),
         )
 
     def rebuild(
@@ -352,12 +367,12 @@ class Collection:
         old: Snapshot,
         documents: Iterable[Document],
         watch: Watch,
-        replaced: list[tuple[str, str]],
+        replaced: list[tuple[str, str, str]],
         absent: Absent = lambda _: set(),
     ) -> Counter[str]:
         """Write the generation in which the new and changed documents stand before all others; how many were what.
 
-        The replaced ones are added to `replaced` with their sources, see `IngestReport`.
+        The replaced ones are added to `replaced` with their sources, the new and the old one.
         """
         coming = iter(documents)
         held = list(_held(coming))
@@ -397,7 +412,7 @@ class Collection:
         documents: Iterable[Document],
         staged: large.Staging,
         tally: Counter[str],
-        replaced: list[tuple[str, str]],
+        replaced: list[tuple[str, str, str]],
     ) -> Iterator[Document]:
         """Documents that are new or changed and not yet in the stage; raise `InputError` for two of one id."""
         for document in documents:
@@ -406,7 +421,7 @@ class Collection:
             if what == "unchanged":
                 continue
             if what == "replaced" and len(replaced) < NAMED:
-                replaced.append((document.id, document.source))
+                replaced.append((document.id, document.source, old.documents[document.id].source))
             if staged.has(document.id):
                 raise InputError(f"Two of these documents have the id {document.id!r}. Rename one of them.")
             if not staged.again(document):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import tomllib
 import zlib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file
 
 from engine.core.files import ASSETS
-from engine.core.values import decoded
+from engine.core.values import Passage, decoded
 from engine.models.protocols import Floats
 
 VECTORS = "vectors.safetensors"
@@ -46,6 +47,14 @@ class Sample:
 def documents_in(folder: Path) -> list[Path]:
     """The documents of a sample corpus, in order: the files of its documents folder, or one JSONL file."""
     return sorted([*folder.glob("documents/*.md"), *folder.glob("documents.jsonl")])
+
+
+@cache
+def unrelated() -> tuple[Passage, ...]:
+    """The texts of the science primer, each a document: unrelated passages for an answer that has no corpus."""
+    lines = (ASSETS / "corpora" / "science_primer" / "documents.jsonl").read_text(encoding="utf-8").splitlines()
+    found = (decoded(line, dict[str, str]) for line in lines)
+    return tuple(Passage(one["_id"], one["_id"], one["title"], 0, 0, len(one["text"]), one["text"]) for one in found)
 
 
 FIRST_CASE = "sample-acetaminophen"

@@ -15,13 +15,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace as changed
 
-import numpy as np
 from msgspec.structs import replace
 
 from engine.core.progress import Watch, last
 from engine.core.values import Answer, Attribution, Prompt
-from engine.methods.occlusion import Rows, ask, attribution_of, score_rows
-from engine.methods.spans import Floats, Span
+from engine.methods.occlusion import ask, attribution_of, score_rows
+from engine.methods.spans import Span
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel, require
 
@@ -47,19 +46,7 @@ def both_ways(
     asked = ask(model.encode(prompt), answer, spans, count_citation_markers=count_citation_markers)
     with count_forwards(model) as count:
         rows = last(score_rows(model, asked, (), alone=True, watch=watch))
-    known = (np.where(np.isfinite(each), each, np.nan) for each in (rows.full, rows.without, rows.alone))
-    full, without, alone = map(np.exp, known)
-    gains = token_gains(full - without, alone[1:] - alone[0])
-    as_drops: Rows = changed(rows, without=rows.full - gains)  # so that the drop without a passage is its gain
+    as_drops = changed(rows, without=rows.full - rows.gained)  # so that the drop without a passage is its gain
     found = attribution_of(model.name, METHOD, asked, as_drops)
-    told = replace(found.details, with_markers=(), alone=())  # these are in nats
+    told = replace(found.details, with_markers=(), alone=(), gained=())  # these belong to the drops
     return replace(found, unit=UNIT, details=told, forwards=count.rows, seconds=time.perf_counter() - start)
-
-
-def token_gains(left_out: Floats, alone: Floats) -> Floats:
-    """The gains of both differences added up, each where it is above 0; shape (passages, tokens), in [0, 2].
-
-    >>> token_gains(np.array([[0.5, -0.25]]), np.array([[-0.5, 0.75]])).tolist()
-    [[0.5, 0.75]]
-    """
-    return np.maximum(left_out, 0.0) + np.maximum(alone, 0.0)

@@ -99,6 +99,7 @@ class More(TypedDict, total=False):
     backwards: int
     delta: float
     steps: float
+    notes: tuple[str, ...]
 
 
 def input_x_gradient(

@@ -21,6 +21,9 @@ from engine.models.protocols import LanguageModel
 if TYPE_CHECKING:
     import torch
 
+ADDS_UP = 0.05  # the largest delta with which a map is taken for what it is meant to be
+TRUSTED = "The values add up to what the target gains over the zero baseline."
+DOUBTED = "Do not rely on this map: its values do not add up to what the target gains over the zero baseline."
 ROWS = 4  # steps that go through the model at once; more costs memory and gains nothing on a CPU
 
 
@@ -41,7 +44,8 @@ def integrated_gradients(
             watch.step("integrated gradients", done, len(wanted))
             found.append(_integrate(module, inputs, positions, target, steps))
         delta, backwards = max(delta for _, delta in found), steps * len(wanted)
-        return [row for row, _ in found], {"delta": delta, "steps": float(steps), "backwards": backwards}
+        told = (f"{TRUSTED if delta <= ADDS_UP else DOUBTED} Delta: {delta:.0%} with {steps} steps.",)
+        return [row for row, _ in found], {"delta": delta, "steps": float(steps), "backwards": backwards, "notes": told}
 
     return relevance_by(rows, "integrated gradients", target, model, prompt, answer, **explained)
 

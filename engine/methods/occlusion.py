@@ -136,6 +136,22 @@ class Rows:
     whole: bool = True
     notes: tuple[str, ...] = ()
 
+    @property
+    def gained(self) -> Floats:
+        """Probability that a source adds to the others and alone, in [0, 2], (sources, tokens); nan without its row."""
+        known = (np.where(np.isfinite(each), each, np.nan) for each in (self.full, self.without, self.alone))
+        full, without, alone = map(np.exp, known)
+        return token_gains(full - without, alone[1:] - alone[0])
+
+
+def token_gains(left_out: Floats, alone: Floats) -> Floats:
+    """Occlusion both ways: the gains of two differences added up, each where it is above 0; shape (sources, tokens).
+
+    >>> token_gains(np.array([[0.5, -0.25]]), np.array([[-0.5, 0.75]])).tolist()
+    [[0.5, 0.75]]
+    """
+    return np.maximum(left_out, 0.0) + np.maximum(alone, 0.0)
+
 
 def rows_needed(sources: int, *, alone: bool = False, placebos: int = 0) -> int:
     """Rows that an exact occlusion with floors sends through the model: what it costs, before it runs."""
@@ -246,6 +262,7 @@ def attribution_of(
             with_markers=as_tuples(asked.marked @ drops.T),
             content_tokens=tuple(asked.masks.sum(axis=1).tolist()),
             alone=as_tuples(asked.masks @ (rows.alone[wanted[1:]] - rows.alone[0]).T) if alone else (),
+            gained=as_tuples(asked.masks @ rows.gained[kept].T) if alone else (),
             numerical_floor_by_span=tuple(numerical[:spans]),
             placebo_floor_by_span=tuple(placebo[:spans]),
             placebo_floor_by_token=tuple(placebo[spans:]),
@@ -272,9 +289,9 @@ def occluding(
 
     `answer.tokens` must carry the ids of `model` (see `answer_for`). `removed` are the prompt positions of each source,
     by default its whole passages; `placebos` texts of other documents. `details` holds, each (spans, sources):
-    `with_markers`, and `alone` on demand; each (spans,): `full` (nats), `content_tokens`, `numerical_floor_by_span`,
-    `placebo_floor_by_span`. Raises `CannotDo`, `PromptTooLong`, `AttributionError`, `Cancelled`. What comes before the
-    last value lacks floors and the sources not scored yet.
+    `with_markers`, and on demand `alone` and `gained`; each (spans,): `full` (nats), `content_tokens`,
+    `numerical_floor_by_span`, `placebo_floor_by_span`. Raises `CannotDo`, `PromptTooLong`, `AttributionError`,
+    `Cancelled`. What comes before the last value lacks floors and the sources not scored yet.
     """
     require(model, "score")
     start, counted = time.perf_counter(), settings.count_citation_markers

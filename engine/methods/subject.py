@@ -6,13 +6,29 @@ case's passages (docs/methods/common-ground.md); a banner in the notes says so.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import msgspec
 from msgspec.structs import replace
 
 from engine.answer.citations import annotate, style_of
 from engine.answer.prompt import build_prompt, stamp_of
 from engine.core.errors import AttributionError
 from engine.core.settings import Occlusion, Settings
-from engine.core.values import IMPORTED, Analysis, Answer, Case, Json, Prompt, Stamp, Value, inputs_hash
+from engine.core.values import (
+    IMPORTED,
+    SPANS,
+    Analysis,
+    Answer,
+    Case,
+    Json,
+    Prompt,
+    Stamp,
+    Value,
+    converted,
+    inputs_hash,
+)
+from engine.methods.spans import Span, answer_spans, content_mask, touched
 from engine.models.protocols import LanguageModel
 
 
@@ -46,6 +62,21 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
     answer = answer_for(model, case.answer, case.stamp.model, len(case.passages))
     said = banner(case.stamp.model, model.name)
     return prompt, answer, (said,) if said else ()
+
+
+def default_spans(case: Case, answer: Answer, settings: Settings) -> tuple[Span, ...]:
+    """The spans that a run explains by default: the answer, its sentences, and those that its record names.
+
+    The last are widened to whole tokens of `answer`; one without words is left out.
+    """
+    given: tuple[Span, ...] = ()
+    with suppress(msgspec.ValidationError):  # a case file may hold anything
+        given = converted(case.stamp.settings.get(SPANS, ()), tuple[Span, ...])
+    if not given:
+        return answer_spans(answer)
+    content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
+    wide = (touched(answer, span, content) for span in given)
+    return tuple(dict.fromkeys((*answer_spans(answer), *filter(None, wide))))
 
 
 def occlusion_stamped(settings: Settings) -> Json:

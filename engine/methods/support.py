@@ -11,6 +11,7 @@ the sentence's facts, which cost a check of the whole answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,7 +34,8 @@ Scored = tuple[LanguageModel, Prompt, Answer]  # a scorer, the prompt with the p
 class SentenceSupport(Value, frozen=True):
     """Characters [start, end) of the answer, and in `support` how far the passages bear them out, 0 to 1.
 
-    `passage` (a number from 1) and `window` ([start, end) of its text) say where most speaks for the sentence.
+    `passage` (a number from 1) and `window` ([start, end) of its text) say where most speaks for the sentence: where it
+    is word for word, else by the verifier.
     """
 
     start: int
@@ -87,7 +89,7 @@ def answer_support(
             "words": covered(word_weights(text, every), frozenset().union(*every)),
             **({"explained": explained[place]} if explained else {}),
         }
-        (start, end), window = spans[place], chosen[place][read.index(max(read))]
+        (start, end), window = spans[place], _rests_on(text, chosen[place], read)
         result.append(
             SentenceSupport(
                 start=start,
@@ -117,13 +119,16 @@ def surprise_explained(
     """For each span of the answer the share of its surprise (nats) that the passages take away, 0 to 1.
 
     1 - surprise with all passages / surprise without any, over the half of the span's content tokens that surprise most
-    without: function words are as likely after any text. A span without content tokens has 0. Two forward passes.
+    without: function words are as likely after any text. The first token of a later span is left out: a model that has
+    passages expects a citation there, or the end. A span without content tokens has 0. Two forward passes.
     """
     coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
     bare = coded.without(set(passage_numbers(coded)))
     told, untold = -model.score([coded, bare], ids, watch)
     shares = []
     for mask in span_masks(answer, spans, content_mask(answer)):
+        if not mask[0] and mask.sum() > 1:
+            mask[mask.argmax()] = False
         rare = mask & (untold >= np.median(untold[mask])) if mask.any() else mask
         shares.append(float(np.clip(1 - told[rare].sum() / max(untold[rare].sum(), 1e-9), 0, 1)) if mask.any() else 0.0)
     return shares
@@ -139,9 +144,21 @@ def passage_windows(passages: Sequence[Passage]) -> list[Window]:
 
 
 def best_windows(text: str, found: Sequence[Window]) -> list[int]:
-    """Places of the `READ` windows that hold most of the text's content words, best first."""
+    """Places of the `READ` windows with most of the text's content words, best first; of equals one with all of it."""
     weights = word_weights(text, [window.stems for window in found])
-    return sorted(range(len(found)), key=lambda i: -covered(weights, found[i].stems))[:READ]
+    ranks = [(-covered(weights, window.stems), not _holds(window.text, text)) for window in found]
+    return sorted(range(len(found)), key=ranks.__getitem__)[:READ]
+
+
+def _rests_on(text: str, read: Sequence[Window], verdicts: Sequence[float]) -> Window:
+    """The window that has the text word for word, else the one with the highest verdict."""
+    return max(zip(verdicts, read, strict=True), key=lambda one: (_holds(one[1].text, text), one[0]))[1]
+
+
+def _holds(text: str, part: str) -> bool:
+    """Whether a text has the part word for word, line breaks, case and the last full stop aside."""
+    whole, wanted = (" ".join(one.lower().split()) for one in (text, part))
+    return bool(re.search(rf"(?<!\w){re.escape(wanted.rstrip('.'))}(?!\w)", whole))
 
 
 def closest_sentences(texts: Sequence[str], passages: Sequence[Passage], embedder: Embedder) -> list[tuple[str, float]]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from engine.answer.citations import without_markers
-from engine.core.text import content_words, unligated
-from engine.core.values import Value
+from engine.core.text import content_words, unligated, words
+from engine.core.values import Answer, Token, Value
 from engine.methods.spans import Span
 
 METHOD = "word overlap"
@@ -36,6 +38,12 @@ class WordOverlap(Value, frozen=True):
         """The share of each span's words that each passage has, in [0, 1]; 0 for a span of stop words alone."""
         rows = zip(self.shared, self.words, strict=True)
         return tuple(tuple(number / (of or 1) for number in row) for row, of in rows)
+
+
+def in_words(answer: Answer) -> Answer:
+    """The answer with its words as tokens."""
+    tokens = tuple(Token(id=0, start=start, end=end) for start, end in words(answer.text))
+    return replace(answer, tokens=tokens)
 
 
 def word_overlap(answer: str, passages: Sequence[str], spans: Sequence[Span]) -> WordOverlap:

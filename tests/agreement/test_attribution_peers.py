@@ -8,7 +8,7 @@ import torch
 
 from engine.answer.citations import annotate
 from engine.methods.input_x_gradient import input_x_gradient
-from engine.methods.integrated_gradients import integrated_gradients
+from engine.methods.integrated_gradients import ADDS_UP, integrated_gradients
 from engine.methods.occlusion import occlusion
 from tests.tiny import KINDS, tiny_model, tiny_prompt
 
@@ -164,4 +164,7 @@ def test_integrated_gradients_reports_delta_and_more_steps_shrink_it():
     model, prompt, answer = a_case("gpt2", 2)
     few, many = (integrated_gradients(model, prompt, answer, steps=steps) for steps in (2, 64))
     assert many.delta < few.delta
+    for found in (few, many):
+        assert found.notes[0].startswith("The values add up") == (found.delta <= ADDS_UP)
+        assert f"{found.delta:.0%} with {found.steps:.0f} steps" in found.notes[0]
     assert many.delta < 0.2

@@ -155,6 +155,7 @@ FACTS = {
     "verification.edit": False,
 }
 PARTS = {"verification.atomic": False, "verification.molecular": False, "verification.re_retrieval": False}
+AGAIN = {"verification.row_words": False}
 
 
 def test_the_walk_misses_no_setting() -> None:
@@ -171,6 +172,7 @@ def test_the_walk_misses_no_setting() -> None:
         REFINEMENT,
         ALONE,
         STEPS,
+        AGAIN,
     )
     walked = {path for walk in (*walks, ALONE, STEPS, FACTS, PARTS) for path in walk} | {"retrieval.reranker", PROXY}
     assert walked == {setting.path for setting in all_settings()}
@@ -260,6 +262,8 @@ def test_the_check_of_facts_reads_its_own(tmp_path: Path, read: set[tuple[str, s
     assert_read(read, FACTS)
     run("facts", "-", "--corpus", "bridges", settings=PARTS, stdin=answer)
     assert_read(read, PARTS)
+    run("facts", "-", "--corpus", "bridges", settings=AGAIN, stdin=answer)
+    assert_read(read, AGAIN)
 
 
 def test_a_setting_is_a_finite_number() -> None:

@@ -59,6 +59,7 @@ ELSEWHERE = {
     "occlusion.proxy": "methods.test_hierarchy:test_a_small_model_names_what_the_large_one_measures",
     "refinement.seeds": "refinement.test_run:test_a_seed_that_a_run_of_a_has_is_taken_by_no_other_condition",
     "refinement.seconds": "refinement.test_run:test_a_condition_that_takes_too_long_is_given_up",
+    "verification.row_words": "are.test_are:test_a_fact_without_a_name_is_searched_again_by_its_words",
     "verification.demonstrations": "are.test_examples:test_a_check_shows_as_many_as_its_setting_asks_for",
 }
 CHUNKS = {"chunking.method": "words", "chunking.words": 6, "chunking.overlap": 9}

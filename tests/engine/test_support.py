@@ -87,6 +87,13 @@ def test_surprise_explained_is_the_share_of_the_rarer_half():
     assert found == pytest.approx([1 - 6 / 10, 0.0, 0.0])  # "rusts" and "rain": 6 nats with the passages, 10 without
 
 
+def test_the_first_token_of_a_later_sentence_does_not_count():
+    answer, prompt = in_words("Iron rusts in rain"), build_prompt("q", PASSAGES)
+    later, alone = surprise_explained(Remembers(), prompt, answer, [(5, 18), (5, 10)])
+    assert later == pytest.approx(1 - 2 / 2)  # "in" and "rain": "rusts" opens the sentence
+    assert alone == pytest.approx(0.5)  # its only token counts
+
+
 def test_with_a_scorer_support_has_one_part_more():
     answer, prompt = in_words("Iron rusts in rain"), build_prompt("q", PASSAGES)
     (one,) = answer_support(answer, PASSAGES, Copies(), OneAxisPerWord(), (Remembers(), prompt, answer))
@@ -107,6 +114,21 @@ def test_where_the_passages_exceed_the_window_the_other_parts_decide():
 def test_the_windows_with_most_of_the_words_are_read():
     found = passage_windows(PASSAGES)
     assert found[best_windows("Does gold shine?", found)[0]].number == 2
+
+
+class Alike(Copies):
+    """A verifier that prefers the evidence that comes first."""
+
+    def entailment(self, pairs, watch=None):
+        return np.linspace(0.9, 0.8, len(pairs), dtype=np.float32)
+
+
+def test_a_sentence_that_a_passage_has_word_for_word_rests_on_that_passage():
+    texts = ("Never rusts: gold.", "Rusts never. Gold!", "Rusts? Gold, never.", "So gold\nnever rusts, they say.")
+    passages = AuditRecord(question="q", passages=texts).as_passages()
+    answer = annotate(Answer(text="Gold never rusts."), len(passages), "alce")
+    (one,) = answer_support(answer, passages, Alike(), OneAxisPerWord())
+    assert one.passage == 4
 
 
 def test_nothing_to_go_by_gives_nothing():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from engine.analyses.steps import new_case
-from engine.core.errors import InputError, RecordError
+from engine.core.canonical import settled
+from engine.core.errors import InputError, QuestionError, RecordError
 from engine.core.values import AuditRecord
+from engine.methods.are.values import AreRecord
 from engine.methods.raise_.values import Problem
 from engine.studies.config import parse_config
 from engine.workbench import Workbench
@@ -48,3 +50,29 @@ def test_a_problem_has_no_option_or_several():
 def test_a_seed_is_written_once():
     with pytest.raises(InputError, match="a seed twice"):
         parse_config('study = "abpc"\ndata = "d"\nseeds = [1, 1]')
+
+
+def test_a_result_is_its_kinds_value_fresh_and_from_the_library():
+    bench = Workbench()
+    case = bench.audit({"question": "What rusts?", "passages": ["Iron rusts."], "answer": "Iron rusts."})
+    assert bench.result(case, "facts") is None
+    fresh = bench.result(bench.analyse(case, "facts"), "facts")
+    assert isinstance(fresh, AreRecord) and fresh.report is not None
+    assert Workbench().result(case.id, "facts") == settled(fresh)
+    with pytest.raises(InputError, match=r"There is no analysis 'fact'.*facts"):
+        bench.result(case, "fact")
+
+
+def test_a_corpus_or_question_that_is_no_text_and_half_of_a_character_are_told():
+    bench = Workbench()
+    given = {"question": "What rusts?", "passages": ["Iron rusts."], "answer": "Iron rusts."}
+    for call, error, said in (
+        (lambda: bench.ask("What rusts?", None), InputError, "None cannot name a corpus"),
+        (lambda: bench.ingest("notes.txt", None), InputError, "None cannot name a corpus"),
+        (lambda: bench.ask(None, "metals"), QuestionError, "The question is empty"),
+        (lambda: bench.audit({**given, "passages": ["Iron\ud800"]}), RecordError, "half of a character"),
+        (lambda: bench.audit({**given, "answer": "Iron\ud800"}), RecordError, "half of a character"),
+    ):
+        with pytest.raises(error, match=said):
+            call()
+    assert bench.audit({**given, "question": "What\ud800 rusts?"}).question == "What\ufffd rusts?"

@@ -15,17 +15,19 @@ import components.cache
 from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import badge, explained_pieces, occluded, token_map_data
+from engine.analyses.attribution import ALONE
 from engine.analyses.faithfulness import agreement_table, report_by
 from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
 from engine.analyses.removal import removal
-from engine.analyses.token_map import ALONE, MapRows, TokenMap, check_of, map_of, methods_run
+from engine.analyses.token_map import MapRows, TokenMap, check_of, map_of, methods_run
 from engine.answer.citations import annotate
 from engine.answer.write import Written
-from engine.cases.review import MarkDraft
+from engine.cases.review import sign_off
 from engine.core.settings import Settings
 from engine.core.text import about
 from engine.core.values import Analysis, Answer, Attribution, AuditRecord, Case, Stamp
 from engine.methods.attr_rag import scored_by, with_drops
+from engine.methods.both_ways import METHOD as BOTH_WAYS
 from engine.methods.faithfulness import agreement
 from engine.methods.subject import banner
 from engine.methods.word_overlap import METHOD as WORD_OVERLAP
@@ -154,14 +156,15 @@ def test_the_hint_of_a_map_names_only_what_is_drawn(case):
 def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
     model = tiny_model("llama").name
     run = methods_run(case, model)
-    assert set(run) == {"occlusion", ALONE, "input x gradient", "value-weighted attention"}
+    assert set(run) == {"occlusion", ALONE, BOTH_WAYS, "input x gradient", "value-weighted attention"}
     assert methods_run(case, "another") == {}
     again = next(a for a in case.analyses if a.kind == "occlusion")
     other = Analysis.from_dict({**again.to_dict(), "id": "x", "result": {**again.stored(), "model": "another"}})
     assert methods_run(replace(case, analyses=(*case.analyses, other)), model) == run, "a later run by another model"
     drawn = agreement_table(run, (0, len(ANSWER)))
-    assert sum(cell.text.startswith("ρ") for row in drawn.rows for cell in row) == 6
-    assert np.array(run[ALONE].scores) == pytest.approx(np.array(stored(case, "occlusion")["details"]["alone"]))
+    assert sum(cell.text.startswith("ρ") for row in drawn.rows for cell in row) == 10
+    for name, field in ((ALONE, "alone"), (BOTH_WAYS, "gained")):
+        assert np.array(run[name].scores) == pytest.approx(np.array(stored(case, "occlusion")["details"][field]))
 
 
 def test_a_partial_run_is_not_compared(case):
@@ -417,8 +420,7 @@ def test_a_check_that_is_not_wanted_or_takes_long_waits_for_a_click(mapped):
 
 
 def test_a_signed_off_case_is_not_checked(mapped):
-    mark = MarkDraft(kind="status", author="R. Viewer", value="signed off")
-    components.cache.workbench().cases.add_mark(mapped.id, mark)
+    components.cache.workbench().cases.add_marks(mapped.id, sign_off("R. Viewer", "stands", "Read it."))
     app = opened(mapped)
     assert not app.exception and "Check this map" in labels(app) and checks(app, mapped) is None
 

@@ -14,7 +14,7 @@ from components.library import WIDTHS
 from components.runs import Run
 from engine.analyses.facts import record_of
 from engine.cases.query import Query
-from engine.cases.review import MarkDraft, review_of
+from engine.cases.review import MarkDraft, review_of, sign_off
 from engine.methods.are.backtrack import proposed
 from engine.replay import Number, Replay
 from engine.report.compare import conditions
@@ -198,7 +198,7 @@ def test_an_override_is_shown_with_its_reason_also_after_sign_off_and_an_accepte
             reason="as the source has it",
             machine="142-148: 89,000 -> 98,000",
         ),
-        MarkDraft(kind="status", author="Ada", value="signed off"),
+        *sign_off("Ada", "stands as edited", "Read it."),
     )
     for mark in marks:
         store().add_mark("first", mark)

@@ -15,7 +15,7 @@ from engine.analyses.case_verdict import case_verdict, fact_verdict, fact_verdic
 from engine.analyses.facts import found_in, record_of
 from engine.cases.bundled import AUDITED, EXAMPLE, take_in
 from engine.cases.places import numbered
-from engine.cases.review import MarkDraft, review_of
+from engine.cases.review import MarkDraft, review_of, sign_off
 from engine.core.settings import Verification
 from engine.core.text import ANY_CITATION
 from engine.methods.are.tools import Tools
@@ -33,8 +33,8 @@ TITLE = re.compile(r'title=\\?"[^"]*"')
 def test_the_reviewers_verdict_stands_next_to_the_verifiers_also_after_sign_off():
     case = checked()
     own = MarkDraft(kind="override", author="Ada", target="fact:1.2", value="contradicted", reason="it cost 6 million")
-    signed = MarkDraft(kind="status", author="Ada", value="signed off")
-    for marks in ((own,), (own, signed)):
+    signed = sign_off("Ada", "partly stands", "Read it.")
+    for marks in ((own,), (own, *signed)):
         record = record_of(case)
         drawn = tree_data(record, fact_verdicts(case, record, marked(case, *marks)))["facts"]
         told = {fact["name"]: fact for fact in drawn}

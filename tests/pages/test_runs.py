@@ -51,7 +51,7 @@ def test_the_wait_is_said_once_runs_of_these_kinds_have_ended():
     wait([run.future for run in waits])
     _, gate = held(lane, "short")
     last = lane.start(lambda run: None, "short")
-    assert last.waiting == "waiting for its turn: next, about 0 s"
+    assert last.waiting == "waiting for its turn: next, about 1 s"
     gate.set()
     last.future.result()
 

@@ -141,9 +141,9 @@ def test_a_level_can_be_changed_and_taken_back(app):
 
 
 def test_a_signed_off_case_takes_no_level_and_says_so(app):
-    from engine.cases.review import MarkDraft
+    from engine.cases.review import sign_off
 
-    store().add_mark("first", MarkDraft(kind="status", author="Ada", value="signed off"))
+    store().add_marks("first", sign_off("Ada", "stands", "Read it."))
     rated(app, "full")
-    assert len(store().history("first")) == 1
+    assert len(store().history("first")) == 2
     assert "signed off" in app.error[0].value

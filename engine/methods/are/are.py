@@ -219,7 +219,8 @@ def _queries(
     last = record.iterations[-1]
     if number > 1 and expander is not None and any(one.step == "expand" and one.parsed for one in last.exchanges):
         return last.queries, None  # asked again, the model would say the same
-    return expand(fact, task.question, expander, without_markers(clause.text) if number > 1 else "", watch)
+    context, row_words = without_markers(clause.text) if number > 1 else "", task.settings.row_words
+    return expand(fact, task.question, expander, context, watch, row_words=row_words)
 
 
 def _sentence(text: str, clause: Clause) -> str:

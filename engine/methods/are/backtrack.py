@@ -119,23 +119,29 @@ def clause_evidence(records: Sequence[FactRecord], clause: int) -> tuple[Evidenc
 
 
 def revised(answer: str, edits: Sequence[Placed], accepted: Collection[str] | None = None) -> str:
-    """The answer with the accepted edits (None: all placed ones); a deleted span takes a blank next to it along.
-
-    An accepted suggestion is put in where it names its place exactly and no other edit has changed it.
-    """
-    wanted = [e for e in edits if (e.status == "placed" if accepted is None else e.id in accepted)]
-    changed = len(answer) + 1
-    for edit in sorted(wanted, key=lambda e: (e.start, e.end), reverse=True):
-        if not exact(edit, answer) or edit.end > changed:
-            continue
+    """The answer with what `put_in` gives; a deleted span takes a blank next to it along."""
+    for edit in reversed(put_in(answer, edits, accepted)):
         start, end = edit.start, edit.end
-        changed, follows = start, answer[end : end + 1]
+        follows = answer[end : end + 1]
         if not edit.new and start and answer[start - 1] == " " and follows in ("", " ", ".", ","):
             start -= 1
         elif not edit.new and not start and follows == " ":
             end += 1
         answer = answer[:start] + edit.new + answer[end:]
     return answer
+
+
+def put_in(answer: str, edits: Sequence[Placed], accepted: Collection[str] | None = None) -> list[Placed]:
+    """Those of the accepted edits (None: all placed ones) that the text takes, in its order.
+
+    Each names its place exactly, and none before it has changed it.
+    """
+    wanted = [e for e in edits if (e.status == "placed" if accepted is None else e.id in accepted)]
+    result: list[Placed] = []
+    for edit in sorted(wanted, key=lambda e: (e.start, e.end)):
+        if exact(edit, answer) and (not result or edit.start >= result[-1].end):
+            result.append(edit)
+    return result
 
 
 def exact(edit: Placed, answer: str) -> bool:

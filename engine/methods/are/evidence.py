@@ -201,25 +201,40 @@ def _reranked(
 _NAME = re.compile(r"\b[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*|\d[\d,.]*\d|\d")
 
 
-def expanded_by_rules(fact: str, question: str, context: str = "") -> tuple[str, str]:
+def expanded_by_rules(fact: str, question: str, context: str = "", *, row_words: bool = True) -> tuple[str, str]:
     """(names and numbers of the fact with its clause's, content words of fact and question).
+
+    With `row_words` a fact without a name, as a table's row is, is searched by its own words and not by numbers alone.
 
     >>> expanded_by_rules("Ada Berg won in 1990", "Who won the cup?")
     ('Ada Berg 1990', 'ada berg won 1990 cup')
+    >>> expanded_by_rules("The pumps used 126 in Cork and 31 at night", "How much?")[0]
+    'The 126 Cork 31'
+    >>> expanded_by_rules("The pumps used 126 by day and 31 at night", "How much?")[0]
+    'pumps used 126 day 31 night'
     """
     names = dict.fromkeys(match.group() for match in _NAME.finditer(f"{fact} {context}"))
+    if row_words and names and not any(name[0].isalpha() and content_words(name) for name in names):
+        names = dict.fromkeys(content_words(fact))
     words = dict.fromkeys([*content_words(fact), *content_words(question)])
     return " ".join(names) or fact, " ".join(words) or fact
 
 
 def expand(
-    fact: str, question: str, writer: Writer | None = None, context: str = "", watch: Watch = Watch()
+    fact: str,
+    question: str,
+    writer: Writer | None = None,
+    context: str = "",
+    watch: Watch = Watch(),
+    *,
+    row_words: bool = True,
 ) -> tuple[tuple[str, ...], Exchange | None]:
     """Two queries for a fact, and the exchange with the language model if one was asked."""
+    by_rules = expanded_by_rules(fact, question, context, row_words=row_words)
     if writer is None:
-        return expanded_by_rules(fact, question, context), None
+        return by_rules, None
     phrases, exchange = asked("expand", ask("expand", fact=fact), writer, 80, _two_phrases, watch)
-    return phrases or expanded_by_rules(fact, question, context), exchange
+    return phrases or by_rules, exchange
 
 
 def _two_phrases(reply: str) -> tuple[str, ...] | None:

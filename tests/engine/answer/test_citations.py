@@ -82,6 +82,10 @@ def test_markdown_that_never_closes_takes_linear_time(piece):
         ("Ice melts. [cite_1] Water boils. [cite_2]", "garage", ["Ice melts. [cite_1]", "Water boils. [cite_2]"]),
         ("Ice melts.[cite_1][cite_2] Water boils.", "garage", ["Ice melts.[cite_1][cite_2]", "Water boils."]),
         ("[1] Ice melts. Water boils.[2, 3]", "alce", ["[1] Ice melts.", "Water boils.[2, 3]"]),
+        ("[1] Ice melts. [2][3] Water boils.", "alce", ["[1] Ice melts.", "[2][3] Water boils."]),
+        ("[1] Ice melts. [2] Tin bends [3].", "alce", ["[1] Ice melts.", "[2] Tin bends [3]."]),
+        ("Ice melts. [1] Tin bends. [2] It is.", "alce", ["Ice melts. [1]", "Tin bends. [2]", "It is."]),
+        ("Ice melts [citation:2]. Tin bends.", "alce", ["Ice melts [citation:2].", "Tin bends."]),
         ("- [1] Ice melts.\n- [2] Water boils.", "alce", ["- [1] Ice melts.", "- [2] Water boils."]),
         ("Ice melts.\n[1]\nWater boils. [2]", "alce", ["Ice melts.\n[1]", "Water boils. [2]"]),
         ("冰在零度融化。[1]\n水沸腾。[2]", "alce", ["冰在零度融化。[1]", "水沸腾。[2]"]),
@@ -154,6 +158,7 @@ def test_a_long_run_of_spaces_takes_linear_time():
 def test_an_answer_of_many_citations_takes_linear_time():
     """With a look at every sentence for every marker this would take a minute."""
     assert len(cited_sentences("Ice melts. [1] " * 30_000, "alce")) == 30_000
+    assert len(cited_sentences("- [1]" * 30_000, "alce")) == 1
 
 
 def test_the_prompt_does_not_invite_to_refuse():

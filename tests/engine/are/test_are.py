@@ -189,6 +189,13 @@ def test_facts_shown_are_facts_extracted_and_every_round_is_kept():
     assert all("Whales sing loudly" not in e.new for e in record.edits)
 
 
+def test_a_fact_without_a_name_is_searched_again_by_its_words():
+    for row_words, query in ((True, "whales sing 126 times 31 calves"), (False, "The 126 31")):
+        answer, settings = "The whales sing 126 times to 31 calves.", Verification(keep=1, row_words=row_words)
+        (fact,) = run(answer, settings=settings, tools=Tools(WordVerifier())).facts
+        assert fact.iterations[1].queries[0] == query
+
+
 def test_an_expansion_only_searches_the_fact_itself_is_judged():
     verifier = WordVerifier()
     writer = ScriptedWriter(["songs of whales\nwhale noise"])  # asked once: it would say the same again

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from engine.core.progress import Watch
-from engine.methods.are.backtrack import hold_clauses, place, proposals, revised, without_overlaps
+from engine.methods.are.backtrack import hold_clauses, place, proposals, put_in, revised, without_overlaps
 from engine.methods.are.decompose import decompose
 from engine.methods.are.edit import changes
 from engine.methods.are.values import Check, Edit, Evidence, FactRecord, Iteration, Placed, Ruling
@@ -128,6 +128,16 @@ def test_a_deleted_first_sentence_takes_the_blank_behind_it_along():
         id="1", clause=0, fact=0, start=0, end=13, old=answer[:13], new="", status="placed", why="", evidence=EVIDENCE
     )
     assert revised(answer, [gone]) == "It snowed."
+
+
+def test_an_accepted_deletion_takes_an_accepted_edit_inside_it_along():
+    answer = "It snowed. It rained in 1990."
+    gone = Placed(
+        id="1", clause=0, fact=0, start=11, end=29, old=answer[11:], new="", status="placed", why="", evidence=EVIDENCE
+    )
+    inside = replace(gone, id="2", start=24, end=28, old="1990", new="1991")
+    assert put_in(answer, [inside, gone], {"1", "2"}) == [gone]
+    assert revised(answer, [inside, gone], {"1", "2"}) == "It snowed."
 
 
 def test_a_place_is_refused_where_the_answer_says_something_else():

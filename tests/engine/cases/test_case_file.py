@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from bench.case_file_schema import schema
 from engine.cases.case_file import read_case_file, write_case_file
 from engine.cases.places import places
-from engine.cases.review import MarkDraft, append
+from engine.cases.review import MarkDraft, append, sign_off
 from engine.cases.store import CaseStore
 from engine.core.canonical import content_hash
 from engine.core.errors import CaseError, CaseFileError, CaseFrozen
@@ -187,7 +187,7 @@ def test_a_case_of_the_same_id_is_kept_unless_told_otherwise(tmp_path):
 def test_a_signed_off_case_is_not_replaced_by_an_import(tmp_path):
     store = CaseStore(tmp_path / "cases.sqlite")
     store.put(full_case(), ())
-    store.add_mark("0123456789ab", MarkDraft(kind="status", author="Ada", value="signed off"))
+    store.add_marks("0123456789ab", sign_off("Ada", "stands", "Read it."))
     signed = store.load_whole("0123456789ab")
     store.put(*signed, replace=True)
     with pytest.raises(

@@ -13,7 +13,7 @@ from engine.analyses.case_verdict import (
     own_stand,
     without_source,
 )
-from engine.analyses.facts import analysis_of, record_of
+from engine.analyses.facts import analysis_of, edit_decisions, record_of
 from engine.analyses.kind import FACTS
 from engine.answer.citations import annotate
 from engine.cases.places import rewrite
@@ -365,6 +365,7 @@ def test_a_sentence_that_a_reviewer_wrote_anew_takes_the_place_of_its_edits():
     verdict = case_verdict(case, review)
     assert verdict.text == "It opened in 1934 and cost 5 million."
     assert (verdict.accepted, verdict.undecided) == (2, ())
+    assert edit_decisions(case, run(), review) == {edit.id: "accepted, not applied: a reviewer wrote the sentence anew"}
     assert [s.state for s in verdict.sentences] == ["edited", "edited"]
     assert open_items(case, verdict, review) == []
     assert conclusions(verdict)[0] == "stands as edited"
@@ -381,7 +382,7 @@ def test_a_fact_knows_its_edits_and_which_can_still_be_put_in():
     (edit, _deletion) = run().edits
     (fact,) = [f for s in case_verdict(case, review_of(())).sentences for f in s.facts if f.text.endswith("1932")]
     assert [(e.id, e.old, e.new, e.decision, e.open) for e in fact.edits] == [(edit.id, "1932", "1934", None, True)]
-    signed = case_verdict(case, marked(case, MarkDraft(kind="status", author="Ada", value="signed off")))
+    signed = case_verdict(case, marked(case, *sign_off("Ada", "stands", "Read it.")))
     assert [e.open for s in signed.sentences for f in s.facts for e in f.edits] == [False, False]
     assert signed.sentence_of(fact.number) == 1 and signed.sentence_of("9.9") is None
 

@@ -20,7 +20,7 @@ from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, under_fl
 from engine.cases import blocks
 from engine.cases.blocks import answer_runs
 from engine.cases.markup import escape, tag, visible
-from engine.cases.review import MarkDraft, append
+from engine.cases.review import MarkDraft, append, sign_off
 from engine.core.canonical import content_hash
 from engine.core.values import Analysis, Stamp
 from engine.report.build import html_report, markdown_report
@@ -156,7 +156,7 @@ def test_the_report_says_what_the_case_holds():
         MarkDraft(
             kind="override", author="Bo", value="supportive", target="fact:1", reason="Read it.", machine="irrelevant"
         ),
-        MarkDraft(kind="status", author="Ada", value="signed off"),
+        *sign_off("Ada", "stands", "Read it."),
     )
     for text in (html_report(case, marks), markdown_report(case, marks).replace("\\", "")):
         for said in (

@@ -18,7 +18,7 @@ from engine.analyses.token_map import methods_run
 from engine.cases.blocks import Facts, Section, name_of
 from engine.cases.importers import imported_case
 from engine.cases.places import decisions, numbered, places
-from engine.cases.review import MarkDraft, review_of
+from engine.cases.review import MarkDraft, review_of, sign_off
 from engine.core.canonical import canonical
 from engine.core.values import Analysis, AuditRecord, Case, GivenPassage
 from engine.methods.are.backtrack import proposed
@@ -306,7 +306,7 @@ def test_a_decision_without_a_reason_names_who_decided(case):
 
 def test_what_nobody_decided_is_left_out_of_a_signed_text(case):
     case = with_edit(case)
-    marks = reviewed(case, MarkDraft(kind="status", author="Ada", value="signed off"))
+    marks = reviewed(case, *sign_off("Ada", "stands", "Read it."))
     assert "(edit 1, not decided)" in html_report(case)
     assert "not decided" not in html_report(case, marks)
     assert "(edit 1, left out)" in html_report(case, marks)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.cases.review import MarkDraft, append, check_chain, entry_hash, review_of, signing_key, with_labels
+from engine.cases.review import ABSENT, MarkDraft, append, check_chain, entry_hash, review_of, signing_key, with_labels
 from engine.cases.store import CaseStore
 from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, FileError, InputError
 from tests.analysing import keep
@@ -187,6 +187,14 @@ def test_a_signed_off_case_is_frozen_and_a_change_makes_a_new_version(store):
     assert marks[0].value == store.history("one")[-1].hash
     assert not check_chain(marks, version.id).problem
     assert [(row.id, row.status) for row in store.rows()] == [(version.id, "open"), ("one", "signed off")]
+
+
+def test_a_sign_off_without_a_conclusion_is_refused(store):
+    other = MarkDraft(kind="override", author="Ada", value=ABSENT, target="answer", reason="Read.")
+    for before in ((), (other,)):
+        with pytest.raises(InputError, match="needs your conclusion"):
+            store.add_marks("one", (*before, MarkDraft(kind="status", author="Ada", value="signed off")))
+    assert store.history("one") == ()
 
 
 def test_a_sign_off_of_something_else_than_was_seen_is_refused(store):

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from engine.commands import main
 from engine.core.errors import Cancelled, InputError, ServerError
-from engine.core.files import home
+from engine.core.files import VERSION, home
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
 from engine.models.embedder import ScriptedEmbedder
@@ -32,6 +32,11 @@ def lines(result):
 def test_every_command_shows_an_example_in_its_help():
     for name, command in main.commands.items():
         assert f"python -m engine {name}" in (command.help or ""), name
+
+
+def test_the_version_is_the_one_that_stamps_name():
+    said = run("--version")
+    assert (said.exit_code, said.stdout) == (0, f"Groundwork, version {VERSION}\n")
 
 
 def test_a_broken_line_has_a_number_of_its_own():
@@ -218,6 +223,29 @@ def test_review_refuses_a_place_that_the_case_does_not_have_and_a_verdict_that_i
     assert told["sentence:1"] == record["answer"]
 
 
+def test_a_sign_off_takes_a_conclusion_with_a_reason_as_on_the_page():
+    record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
+    case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
+    (edit,) = json.loads(run("analyse", case, "facts").stdout)["result"]["edits"]
+    own, signed = ("review", case, "--reviewer", "Ada"), ("--status", "signed off")
+    answer = ("--on", "answer", "--override")
+    for asked, said in (
+        (signed, "needs your conclusion on the answer"),
+        ((*answer, "fine", "--reason", "Read it.", *signed), "stands as edited"),
+        ((*answer, "stands", *signed), "Give a reason"),
+        (("--relevant", "1", "--not-relevant", "1"), "Passage 1 is labelled relevant and not relevant"),
+    ):
+        result = run(*own, *asked)
+        assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr, asked
+    assert run(*own, "--override", "accepted", "--on", f"edit:{edit['id']}").exit_code == 0
+    unfit = run(*own, *answer, "stands", "--reason", "Read it.", *signed)
+    assert unfit.exit_code == 2 and "Choose one of: stands as edited, does not stand." in unfit.stderr
+    (found,) = lines(run(*own, *answer, "stands as edited", "--reason", "Read it.", *signed))
+    *_, conclusion, status = found["history"]
+    assert (conclusion["value"], conclusion["machine"]) == ("stands as edited", "1 fact: 1 contradicted")
+    assert status["value"] == found["review"]["status"] == "signed off"
+
+
 def test_an_audited_case_that_reproduces_exits_0_and_says_that_its_answer_is_not_compared():
     record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
     case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
@@ -245,8 +273,13 @@ def test_audit_takes_a_corpus_in_place_of_passages(tmp_path):
     kept, refused = lines(result)
     assert refused["error"]["type"] == "CorpusNotFound"
     assert Workbench().cases.load(kept["case"]).corpus == "metals"
-    facts = json.loads(run("analyse", kept["case"], "facts").stdout)["result"]["facts"]
-    assert [fact["outcome"] for fact in facts] == ["supported"]
+    found = json.loads(run("analyse", kept["case"], "facts").stdout)
+    assert [fact["outcome"] for fact in found["result"]["facts"]] == ["supported"]
+    after = found["result"]["report"]["after"]
+    assert {name: found[name] for name in ("attr_r", "attr_p", "pres")} == {
+        name: after[name] for name in ("attr_r", "attr_p", "pres")
+    }
+    assert (found["outcomes"], found["unsure"]) == ({"supported": 1}, 0)
 
 
 @pytest.fixture(scope="module")
@@ -296,6 +329,56 @@ def test_a_span_is_widened_to_the_tokens_that_it_touches_and_one_without_any_is_
     assert "has no answer" in empty["error"]["message"]
 
 
+def test_a_method_that_fails_leaves_the_lines_of_the_others(tiny):
+    record = {"id": "r", "question": "Why?", "passages": ["Ice melts."], "answer": "Ice, it melts.", "spans": [[3, 4]]}
+    asked = ("attribute", "-", "--model", tiny, "--method")
+    result = run(*asked, "word-overlap,occlusion", stdin="\n".join(map(json.dumps, (record, {**record, "spans": []}))))
+    done, failed, *second = lines(result)
+    assert (done["id"], done["method"]) == ("r", "occlusion") and result.exit_code == 1
+    assert (failed["id"], failed["methods"]) == ("r", ["word-overlap"]) and "no words" in failed["error"]["message"]
+    assert [line["method"] for line in second] == ["word-overlap", "occlusion"]
+    unknown = run(*asked, "occlusion,word-overlp", stdin=json.dumps(record))
+    assert (unknown.exit_code, unknown.stdout) == (2, "") and "'word-overlp'" in unknown.stderr
+
+
+def test_an_audited_record_keeps_its_spans_for_what_explains_them(tiny):
+    record = {"question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts. Tin bends too."}
+    spans = [[0, 3], [11, 20]]
+    outside, kept = lines(
+        run("audit", "-", stdin="\n".join(json.dumps(record | {"spans": s}) for s in ([[0, 99]], spans)))
+    )
+    assert "Span [0, 99) is not inside the answer" in outside["error"]["message"]
+    for kind, given in (("occlusion", (f"model={tiny}", "floors=false")), ("word overlap", ())):
+        result = run("analyse", kept["case"], kind, *(part for one in given for part in ("--with", one)))
+        found = json.loads(result.stdout)["result"]
+        assert found["spans"][:3] == [[0, 25], [0, 10], [11, 25]]
+        wide = found["spans"][3:]
+        assert all(a <= start < end <= b for (start, end), (a, b) in zip(spans, wide, strict=True)), kind
+    assert run("replay", kept["case"]).exit_code == 0
+
+
+def test_a_number_that_is_not_finite_is_named_and_the_other_records_are_read():
+    good = {"user_input": "Why?", "retrieved_contexts": ["Ice melts."], "response": "Ice melts.", "faithfulness": 1.0}
+    bad = good | {"scores": {"faithfulness": [1.0, float("nan")]}}
+    for written, place in (
+        (json.dumps([bad, good]), "Record 1: `scores.faithfulness[1]`"),
+        ("\n".join(map(json.dumps, (bad, good))), "Line 1: `scores.faithfulness[1]`"),
+    ):
+        for command in ("audit", "import"):
+            refused, kept = lines(run(command, "-", stdin=written))
+            assert refused["error"]["message"].startswith(f"{place} is NaN or infinite"), command
+            assert "case" in kept
+
+
+def test_a_field_that_looks_misspelt_is_told_once_and_other_fields_are_passed_over():
+    record = {"id": "r", "claim": "Ice melts.", "evidence": "Ice melts.", "gold": "supportive", "claims": 3}
+    told = run("check", "-", stdin=json.dumps(record))
+    assert (told.exit_code, told.stderr) == (0, "")
+    answer = {"id": "r", "question": "Why?", "pasages": ["Ice melts."], "answer": "Ice melts."}
+    told = run("facts", "-", "--evidence-from", "case", stdin="\n".join(map(json.dumps, (answer, answer))))
+    assert told.stderr == "Record r: the field 'pasages' is not read. Is it 'passages'?\n"
+
+
 def test_word_overlap_is_counted_without_a_model():
     record = {
         "id": "r",
@@ -316,10 +399,10 @@ def test_word_overlap_is_counted_without_a_model():
     assert wrong.exit_code == 2, "a model that is none is told where another method needs one"
 
 
-def test_unrelated_passages_come_from_the_other_records(tiny):
+def test_unrelated_passages_come_from_records_of_other_questions_and_without_any_from_the_primer(tiny):
     texts = (["Ice melts.", "Tin bends."], ["Cats purr.", "Tin bends."], ["Rain falls."])
     records = [
-        {"id": str(n), "question": "Why?", "passages": passages, "answer": passages[0]}
+        {"id": str(n), "question": f"Why {n}?", "passages": passages, "answer": passages[0]}
         for n, passages in enumerate(texts)
     ]
     short = ("--set", "decoding.max_new_tokens=4", "--set", "occlusion.placebos=2")
@@ -330,8 +413,11 @@ def test_unrelated_passages_come_from_the_other_records(tiny):
     assert any("uses 2 unrelated passages" in note for note in found[1]["notes"])
     assert all(line["seconds"] > 0 for line in found)
     alone = lines(run(*asked, stdin=json.dumps(records[0])))
-    assert alone[0]["placebo_floor"] is None
-    assert any("uses 0 unrelated passages" in note for note in alone[1]["notes"])
+    assert alone[0]["placebo_floor"] > 0 and alone[0]["placebo_floor"] != found[0]["placebo_floor"]
+    assert any("uses 2 unrelated passages" in note for note in alone[1]["notes"]), "of the science primer"
+    same = [record | {"question": "Why?"} for record in records]
+    first, *_ = lines(run(*asked, stdin="\n".join(map(json.dumps, same))))
+    assert first["placebo_floor"] == lines(run(*asked, stdin=json.dumps(same[0])))[0]["placebo_floor"]
 
 
 def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny):

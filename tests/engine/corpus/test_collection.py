@@ -131,6 +131,21 @@ def test_a_replaced_document_names_its_own_file_also_for_a_row_of_a_table(
     assert replaced == (("notes.txt", str(paths[1])), ("bought.csv#1", str(paths[2])))
 
 
+def test_a_record_that_replaces_another_files_document_of_the_same_id_says_so(
+    tmp_path: Path, embedder: ScriptedEmbedder
+) -> None:
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    first.write_text('{"_id": "1", "text": "Iron rusts."}')
+    second.write_text('{"_id": "1", "text": "Gold shines."}')
+    collection = Collection.create("m", embedder)
+    assert collection.ingest([first]).warning == ""
+    report = collection.ingest([second])
+    assert (report.replaced, report.displaced) == (1, (("1", "a.jsonl"),))
+    assert "'1' of a.jsonl. Different documents need different ids." in report.told
+    second.write_text('{"_id": "1", "text": "Gold melts."}')
+    assert collection.ingest([second]).displaced == ()
+
+
 def test_rows_and_records_that_a_file_no_longer_has_go(tmp_path: Path, embedder: ScriptedEmbedder) -> None:
     table, records, note = (tmp_path / name for name in ("t.csv", "r.jsonl", "n.txt"))
     collection = Collection.create("m", embedder)

@@ -40,9 +40,13 @@ def test_by_hand_a_copy_counts_alone_and_a_loss_counts_nowhere():
     assert np.array(found.scores) == pytest.approx(np.array([[1.5, 1.5, 1], [0.75, 0.75, 0], [0, 0, 1]]))
     assert found.forwards == 2 * 3 + 2 and found.unit == UNIT
     assert found.details.full[0] == pytest.approx(np.log([0.8, 0.85, 0.6]).sum())
-    assert found.details.alone == found.details.with_markers == ()
-    left_out = occlusion(model, prompt_of("copy", "copy", "own"), answer, spans=[(0, 16)], floors=False)
+    assert found.details.alone == found.details.gained == found.details.with_markers == ()
+    spans = [(0, 16), (0, 3), (10, 16)]
+    left_out = occlusion(model, prompt_of("copy", "copy", "own"), answer, spans=spans, floors=False, alone=True)
     assert left_out.scores[0] == pytest.approx((0, 0, np.log(0.8 / 0.85) + np.log(6))), "it does not see the copies"
+    assert np.array(left_out.details.gained) == pytest.approx(np.array(found.scores)), (
+        "occlusion with each passage alone tells both"
+    )
 
 
 def test_scores_are_not_negative_and_sentences_add_up():
