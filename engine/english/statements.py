@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 _MOST = 24  # facts of one clause; a longer list stays whole from there on
+_TRIED = 10 * _MOST  # statements that may be facts: each "and" of fragments doubles them
 _STATED = word_set("although though whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
 _RESTING = word_set("in on at near under within")  # not "to Cork, where", "from Cork, where"
@@ -117,7 +118,8 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
         if doc is None:
             return None
         sentence, places = Sentence(doc), origin[start:]
-        good = (one for whole in sentence.statements() for one in split_coordination(whole) if is_sentence(one))
+        tried = islice((one for whole in sentence.statements() for one in split_coordination(whole)), _TRIED)
+        good = (one for one in tried if is_sentence(one))
         facts = list(islice((fact for one in good for fact in split_phrases(one)), _MOST))
         covered = {t.i for fact in facts for t in fact.tokens}
         covered |= {t.i for noun in sentence.antecedents.values() for t in noun if not isinstance(t, Inserted)}

@@ -407,6 +407,12 @@ def test_the_clauses_by_rules_are_read_back_where_they_are_read_at_all(text):
         at = end
 
 
+def test_a_long_series_of_fragments_is_read_in_one_go():
+    """Each "and" doubles what may be a fact, and none of it is one: without a bound this would not end."""
+    series = ("sold to Ann in 1990 and to Bo in 1995, " * 25).rstrip(", ")
+    assert split(series) == [series]
+
+
 @pytest.mark.parametrize("piece", ["a ", "and ", ", ", "[1", "[cite_1] ", '"', "Fact 1: ", "* ", "a\n", "ab\n\n"])
 def test_long_replies_are_read_in_one_go(piece):
     """Reading that took the square of the length would not end here."""
