@@ -376,7 +376,12 @@ def stems(text: str) -> tuple[str, ...]:
     >>> stems("The dried crystals were drying.")
     ('dri', 'crystal', 'dri')
     """
-    return tuple(stemmer().stemWords(list(content_words(_JOINED.sub(" ", text)))))
+    return tuple(stemmer().stemWords(list(content_words(unjoined(text)))))
+
+
+def unjoined(text: str) -> str:
+    """The text with names of columns in words: "range_nm" as "range nm"; a citation marker stays."""
+    return _JOINED.sub(" ", text)
 
 
 def word_weights(question: str, texts: Sequence[Collection[str]]) -> dict[str, float]:

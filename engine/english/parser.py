@@ -12,6 +12,7 @@ import importlib.util
 import re
 import threading
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ _CONFIG = "*/config.cfg"  # in the folder of the data
 _REMEMBERED = 1024  # parses; an answer is split again whenever it is shown
 _LONGEST = 20_000  # characters of a sentence that is parsed
 _PAST = ("VBN", "VBD")  # the parser takes one for the other in a series
+_LEADING = ("IN", "TO")  # tags of prepositions
+_PAIR = 20  # tokens of two phrases
 _PREFIXED = re.compile(r"\b(?:co|re)-[a-z]+", re.IGNORECASE)
 _HALF = re.compile("[\ud800-\udfff]")
 _lock = threading.Lock()
@@ -89,7 +92,20 @@ def parse(sentence: str) -> Doc | None:
                     joined.merge(span)
         for token in doc:
             token.is_sent_start = token.i == 0
-        return _with_series(language(doc))
+        return _with_pairs(_with_series(_with_nouns(language(doc))))
+
+
+def _with_nouns(doc: Doc) -> Doc:
+    """The tree with a noun behind "to" that is read as a verb, but is none in the lexicon ("switched to paraffin")."""
+    from lemminflect import getAllLemmas
+
+    for to, noun in pairwise(doc):
+        read_so = to.head == noun and to.tag_ == "TO" and noun.tag_ == "VB" and noun.head.i < to.i
+        kinds = getAllLemmas(noun.lower_) if read_so else {}
+        if kinds and "VERB" not in kinds:
+            to.head, to.dep_, to.tag_, to.pos_ = noun.head, "prep", "IN", "ADP"
+            noun.head, noun.dep_, noun.tag_, noun.pos_ = to, "pobj", "NN", "NOUN"
+    return doc
 
 
 def _with_series(doc: Doc) -> Doc:
@@ -113,6 +129,48 @@ def _is_bare(token: Token) -> bool:
     if token.tag_ not in _PAST or token.dep_ not in ("acl", "advcl") or not token.i or token.nbor(-1).text != ",":
         return False
     return not any(c.dep_ in ("mark", "nsubj", "nsubjpass", "auxpass", "aux") for c in token.children)
+
+
+def _with_pairs(doc: Doc) -> Doc:
+    """The tree with two pairs of phrases of a verb joined as pairs ("sold to Ann in May and to Bo in June").
+
+    The parser often joins the third phrase to the second and hangs the last on the verb, so that the sale to Ann is in
+    June, too. Here the later phrases of each pair are said of its first noun, and the third is joined to the first.
+    """
+    for joint in doc[:-1]:
+        third = joint.nbor(1)
+        if joint.lower_ != "and" or third.tag_ not in _LEADING:
+            continue
+        before, after = doc[max(0, joint.i - _PAIR) : joint.i], doc[third.i + 1 : third.i + 1 + _PAIR]
+        after = after[: next((n for n, token in enumerate(after) if _ends_pair(token)), len(after))]
+        first = next((token for token in reversed(before) if token.lower_ == third.lower_), None)
+        if first is None or any(map(_ends_pair, doc[first.i + 2 : joint.i - (doc[joint.i - 1].text == ",")])):
+            continue
+        pairs = doc[first.i + 1 : joint.i], after
+        later = [[t for t in pair if t.i > pair.start and t.tag_ in _LEADING] for pair in pairs]
+        if {t.lower_ for t in later[0]}.isdisjoint(t.lower_ for t in later[1]):
+            continue
+        named = [doc[pair.start : one[0].i] for pair, one in zip(pairs, later, strict=True)]
+        nouns = [[t for t in words if not words.start <= t.head.i < words.end] for words in named]
+        if [len(found) for found in nouns] != [1, 1]:
+            continue
+        (noun,), (other,) = nouns
+        inside = range(first.i, after.end)
+        if first.head.i in inside or any(token.i in inside for token in first.head.ancestors):
+            continue
+        for leading, head, pair in ((first, noun, pairs[0]), (third, other, pairs[1])):
+            for token in pair:
+                if token != head and not pair.start <= token.head.i < pair.end:
+                    token.head = head
+            leading.tag_, leading.pos_ = "IN", "ADP"
+            head.head, head.dep_ = leading, "pobj"
+        third.head, joint.head, third.dep_, joint.dep_ = first, first, "conj", "cc"
+    return doc
+
+
+def _ends_pair(token: Token) -> bool:
+    """Is it a verb, a mark or a conjunction, behind which another part begins?"""
+    return token.pos_ in ("VERB", "AUX", "PUNCT", "CCONJ", "SCONJ") and token.text not in ("&", "-")
 
 
 def common_nouns(sentence: str) -> tuple[tuple[int, int], ...]:

@@ -13,12 +13,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, islice, product
+from itertools import chain, combinations, islice, permutations, product
 from typing import TYPE_CHECKING
 
 from engine.core.text import Span, sentences, stemmer
 from engine.english.notation import MONTHS
 from engine.english.parser import parse
+from engine.english.statements import split
 from engine.english.tree import (
     MEASURED,
     VERBAL,
@@ -41,6 +42,7 @@ _PARTIES = ("NOUN", "PROPN", "NUM", "SYM")
 _IN_NAME = ("compound", "amod", "nummod", "poss", "nmod", "quantmod")
 _MOST = 8  # parties of a place, and verbs of a sentence, that are compared
 _LONGEST = 1000  # characters of a sentence that is compared
+_LONGEST_TAKEN_APART = 400  # into facts, which takes minutes for a long series
 _TOLD = ("acomp", "attr")  # what "is" says
 _BEFORE_PREPOSITION = (*_TOLD, "dobj", "oprd", "advmod")
 
@@ -77,14 +79,20 @@ class _Relation:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """Two parties of a fact, [start, end) each and in order, and the fact with both exchanged.
+    """Two parties of a fact, [start, end) each and in order, and the fact as the text has it.
 
-    `instead` is empty where other words would have to change, too.
+    `instead` differs from it between the two, or in `over` alone. It is empty where other words would have to change.
     """
 
     first: Span
     second: Span
     instead: str
+    over: Span | None = None
+
+    @property
+    def change(self) -> Span:
+        """[start, end) of the fact that has other words in `instead`."""
+        return self.over or (self.first[0], self.second[1])
 
 
 def exchanged(fact: str, text: str) -> Exchanged | None:
@@ -106,11 +114,69 @@ def exchanged(fact: str, text: str) -> Exchanged | None:
     return None
 
 
-def _near(mine: _Relation, text: str) -> list[_Relation]:
-    """The relations of the sentences with two words of the parties or more: a parse is dear."""
+def mispaired(fact: str, text: str) -> Exchanged | None:
+    """A party and a date or number of the fact that the text has apart in one sentence, each with another party.
+
+    In "sold to Ann in May and to Bo in June" these are Ann and June, if it never has both together. `instead` has May.
+    Two names are not compared: of the public claims whose names were found apart, most were borne out.
+
+    >>> found = mispaired("It was sold to Ann in June.", "It was sold to Ann in May and to Bo in June.")
+    >>> found.instead if found else None
+    'It was sold to Ann in May.'
+    """
+    for mine in _relations(fact, paired=True):
+        near = [_told_in_parts(part) for part in _sentences_near(mine, text)]
+        every = [other for told in near for other in told if other.verb == mine.verb]
+        for (here, there), told in product(permutations(mine.parties, 2), near if len(every) > 1 else ()):
+            pairs = [(r.parties[here], r.parties[there]) for r in told if {here, there} <= r.parties.keys()]
+            for a, b in product(mine.parties[here], filter(_is_value, mine.parties[there])):
+                with_a = [others for ones, others in pairs if any(map(a.is_one_with, ones))]
+                with_b = [ones for ones, others in pairs if any(map(b.is_one_with, others))]
+                together = any(
+                    any(map(a.is_one_with, r.parties.get(here, ())))
+                    and any(map(b.is_one_with, r.parties.get(there, ())))
+                    for r in every
+                )
+                if with_a and with_b and not together:
+                    first, second = sorted((_name_span(a.token), _name_span(b.token)))
+                    (start, end), new = _name_span(b.token), with_a[0][0].token
+                    begin, stop = _name_span(new)
+                    instead = f"{fact[:start]}{new.doc.text[begin:stop]}{fact[end:]}"
+                    return Exchanged(first, second, instead, (start, end))
+    return None
+
+
+def _is_value(party: _Party) -> bool:
+    return party.token.pos_ == "NUM" or party.token.ent_type_ in MEASURED
+
+
+def _span(party: Token) -> Span:
+    """[start, end) of the party with all that depends on it."""
+    words = [token for token in party.subtree if token.dep_ != "case"]
+    return words[0].idx, words[-1].idx + len(words[-1])
+
+
+def _name_span(party: Token) -> Span:
+    """[start, end) of the party up to its noun."""
+    return party.left_edge.idx, party.idx + len(party)
+
+
+def _sentences_near(mine: _Relation, text: str) -> Iterator[str]:
+    """The sentences with two words of the parties or more: a parse is dear."""
     words = frozenset().union(*(party.words for party in chain(*mine.parties.values())))
     parts = (text[start:end] for start, end in sentences(text))
-    return [found for part in parts if len(words & _stems(part)) > 1 for found in _relations(part)]
+    return (part for part in parts if len(words & _stems(part)) > 1)
+
+
+@lru_cache(maxsize=1024)
+def _told_in_parts(sentence: str) -> tuple[_Relation, ...]:
+    """The relations of the sentence's facts."""
+    parts = split(sentence) if len(sentence) <= _LONGEST_TAKEN_APART else ()
+    return tuple(found for part in parts for found in _relations(part, paired=True))
+
+
+def _near(mine: _Relation, text: str) -> list[_Relation]:
+    return [found for part in _sentences_near(mine, text) for found in _relations(part)]
 
 
 def _are_turned(a: _Party, b: _Party, places: Sequence[tuple[list[_Party], list[_Party]]]) -> bool:
@@ -132,20 +198,23 @@ def _stems(sentence: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def _relations(sentence: str) -> tuple[_Relation, ...]:
-    """The relations of at least two parties that a sentence asserts, but for those that hold both ways."""
+def _relations(sentence: str, *, paired: bool = False) -> tuple[_Relation, ...]:
+    """The relations of at least two parties that a sentence asserts, but for those that hold both ways.
+
+    `paired`: these too, and with the nouns behind a preposition of another one ("to 2 euros in May").
+    """
     apart = _DATE_BEFORE_NAME.sub(r"\1,", sentence)  # as long as before
     read = parse(apart) if len(sentence) <= _LONGEST else None
     verbs = (token for token in read or () if token.pos_ in VERBAL and not is_negated(token))
-    found = map(_relation, islice(verbs, _MOST))
-    return tuple(one for one in found if len(one.parties) > 1 and MUTUAL.isdisjoint(one.verb))
+    found = (_relation(verb, paired) for verb in islice(verbs, _MOST))
+    return tuple(one for one in found if len(one.parties) > 1 and (paired or MUTUAL.isdisjoint(one.verb)))
 
 
-def _relation(verb: Token) -> _Relation:
+def _relation(verb: Token, paired: bool) -> _Relation:
     from lemminflect import getLemma  # it loads spaCy, too
 
     parties: dict[str, list[_Party]] = {}
-    for place, party in _places(verb):
+    for place, party in _places(verb, paired):
         heads = islice((party, *party.conjuncts), _MOST)
         named = [one for token in heads for one in _called(token) if one.pos_ in _PARTIES]
         owners = [c for token in named for c in token.children if c.dep_ == "poss" and c.pos_ in _PARTIES]
@@ -167,7 +236,7 @@ def _called(party: Token) -> Iterator[Token]:
             yield from (name for name in child.children if name.dep_ in ("oprd", "attr", "dobj"))
 
 
-def _places(verb: Token) -> Iterator[tuple[str, Token]]:
+def _places(verb: Token, paired: bool) -> Iterator[tuple[str, Token]]:
     """Each party of the verb with its place."""
     reduced = verb.dep_ == "acl"  # "the bill signed by Ann"
     passive = has_child(verb, "nsubjpass", "auxpass", "agent") or (reduced and verb.tag_ == "VBN")
@@ -186,22 +255,27 @@ def _places(verb: Token) -> Iterator[tuple[str, Token]]:
         elif child.dep_ == "ccomp":
             yield from (("that", noun) for noun in child.children if noun.dep_ == "nsubj")
     for word in (verb, *(c for c in verb.children if c.dep_ in _BEFORE_PREPOSITION)):
-        yield from _behind_prepositions(word)
+        yield from _behind_prepositions(word, paired)
 
 
-def _behind_prepositions(word: Token, depth: int = 2) -> Iterator[tuple[str, Token]]:
-    """The nouns behind the prepositions of a word, and of these ("from Cork to Riga"); the agent is a subject."""
+def _behind_prepositions(word: Token, paired: bool, depth: int = 2) -> Iterator[tuple[str, Token]]:
+    """The nouns behind the prepositions of a word, and of these ("from Cork to Riga"); the agent is a subject.
+
+    `paired`: and behind those of these nouns.
+    """
     for child in word.children if depth else ():
         if child.dep_ in ("prep", "agent") or (child.dep_ == "dative" and child.pos_ == "ADP"):
             place = _SUBJECT if child.dep_ == "agent" else child.lower_
-            yield from ((place, noun) for noun in child.children if noun.dep_ == "pobj")
-            yield from _behind_prepositions(child, depth - 1)
+            nouns = [noun for noun in child.children if noun.dep_ == "pobj"]
+            yield from ((place, noun) for noun in nouns)
+            for inner in (child, *(nouns if paired else ())):
+                yield from _behind_prepositions(inner, paired, depth - 1)
 
 
 def _exchange(fact: str, text: str, first: Token, second: Token) -> Exchanged:
     """The exchange of two parties with all that depends on them; a first word is small where the text has it so."""
     parties = [[token for token in party.subtree if token.dep_ != "case"] for party in (first, second)]
-    (start, end), (begin, stop) = ((found[0].idx, found[-1].idx + len(found[-1])) for found in parties)
+    (start, end), (begin, stop) = _span(first), _span(second)
     apart = end <= begin and is_plural(first) == is_plural(second)
     if not apart or any(t.pos_ in VERBAL or t.dep_ == "appos" or t.ent_type_ in MEASURED for t in chain(*parties)):
         return Exchanged((start, end), (begin, stop), "")

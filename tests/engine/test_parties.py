@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from engine.core.settings import Verification
-from engine.english.parties import exchanged
+from engine.english.parties import exchanged, mispaired
+from engine.english.statements import split
 from engine.methods.are.guards import guarded
 from engine.methods.are.values import Ruling
 from tests.engine.are.test_anchored_edit import Doubtful, edited
@@ -82,6 +85,59 @@ def test_the_smallest_edit_exchanges_the_two_in_one_change():
     assert [(change.old, change.new) for change in edit.changes] == [("Patel paid Reyes", "Reyes paid Patel")]
 
 
+PAIRED = [
+    ("The light switched to paraffin in 1889 and to electricity in 1953.", "in 1889", "in 1953"),
+    ("The bridge was sold to Ann in 1919, and to Bo in 1926.", "in 1919", "in 1926"),
+    ("The bank lowered its fee to 3 euros in 2016 and to 2 euros in 2020.", "in 2016", "in 2020"),
+    ("The salt is heated to 60 degrees for 2 hours and to 90 degrees for 5 hours.", "for 2 hours", "for 5 hours"),
+]
+
+
+@pytest.mark.parametrize(("text", "one", "other"), PAIRED)
+def test_a_date_or_number_that_a_sentence_pairs_with_another_party_is_seen_and_its_own_put_in(text, one, other):
+    turned = text.replace(one, "#").replace(other, one).replace("#", other)
+    told = split(text)
+    assert len(told) == 2
+    for fact, right in zip(split(turned), told, strict=True):
+        assert mispaired(fact, text).instead == right
+        assert mispaired(fact, turned) is mispaired(right, text) is None
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("It was sold to Ann in June.", "It was sold to Ann in May and in June to Bo."),
+        (
+            "It was sold to Ann in June.",
+            "It was sold to Ann in May and to Bo in June. It was sold to Ann in June again.",
+        ),
+        ("It was lent to Ann in June.", "It was sold to Ann in May and to Bo in June."),
+        ("It was sold to Cy in June.", "It was sold to Ann in May and to Bo in June."),
+        ("It was sold to Ann in July.", "It was sold to Ann in May and to Bo in June."),
+        ("Ann moved to Cork with Bo.", "Ann moved to Riga with Bo and to Cork with Cy."),
+    ],
+)
+def test_other_verbs_parties_and_dates_and_two_names_are_not_called_mispaired(fact, text):
+    assert mispaired(fact, text) is None
+
+
+def test_the_guard_contradicts_a_pair_that_is_told_apart_and_the_edit_changes_the_number_alone():
+    fact, text = "The light switched to paraffin in 1953", PAIRED[0][0]
+    ruling = guarded(SUPPORTIVE, read(fact, text), Verification())
+    assert (ruling.verdict, ruling.lacking) == ("editing_required", ("paraffin", "1953"))
+    assert "the passage has paraffin and 1953 apart, each with another" in ruling.note
+    assert guarded(SUPPORTIVE, read(fact, text), replace(Verification(), parties=False)) == SUPPORTIVE
+    edit = edited(fact, text, verifier=Doubtful())
+    assert [(change.old, change.new) for change in edit.changes] == [("1953", "1889")]
+
+
+@pytest.mark.parametrize("text", ["to Ann in 1990 and to Bo in 1995, " * 300, "Ann in 1990 and " * 700, "," * 9000])
+def test_a_sentence_without_an_end_is_not_taken_apart(text):
+    started = time.process_time()
+    assert mispaired("It was sold to Ann in 1995.", f"It was sold {text}") is None
+    assert time.process_time() - started < 10
+
+
 def test_a_long_list_of_names_is_left_alone():
     names = [", ".join(f"{first}{n}" for n in range(150)) for first in ("Ann", "Bo")]
     assert exchanged(f"{names[0]} and Cy paid {names[1]}.", f"{names[1]} paid {names[0]} and Cy.") is None
@@ -98,3 +154,4 @@ def test_no_text_contradicts_itself_and_none_is_an_error(one, other):
     assert exchanged(fact, fact) is None
     found = exchanged(fact, text)
     assert found is None or sorted(found.instead.lower()) in (sorted(fact.lower()), [])
+    assert mispaired(fact, fact) is None

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.core.text import sentences
 from engine.english.pronouns import opens_with_pronoun
+from engine.methods.are.names import is_named, opening_name
 from engine.methods.are.quantities import in_other_order
 from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import Evidence
@@ -33,7 +34,9 @@ class Anchor:
 
     `share` in [0, 1] of the content words, by weight, those of `lacking` counted at `GONE` of theirs; `lacking` are
     numbers and names of the fact that the whole passage lacks, title included; `cited`: its clause cites the passage;
-    `named` is where the sentence before starts where this one opens with a pronoun, else `start`.
+    `named` is where the sentence before starts where this one opens with a pronoun, else `start`; `foreign` is the name
+    that opens the fact where another passage has it and holds as much of the fact, and this one lacks it and more: it
+    seems to speak of another thing.
     """
 
     evidence: int
@@ -43,6 +46,7 @@ class Anchor:
     lacking: tuple[str, ...]
     cited: bool
     named: int = 0
+    foreign: str = ""
 
     @property
     def worth(self) -> float:
@@ -76,9 +80,20 @@ def others(
 
 def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = ()) -> list[Anchor]:
     """The anchor of each passage, the best first; `cited` are numbers of case passages."""
-    weights = _weights(fact, [f"{one.title} {one.text}" for one in considered])
+    texts = [f"{one.title}\n{one.text}" for one in considered]
+    weights = _weights(fact, texts)
     found = [_anchor(fact, place, one, weights, cited) for place, one in enumerate(considered)]
+    if name := opening_name(fact):
+        there, own = [is_named(name, text) for text in texts], rough_stems(name)
+        most = max((one.worth for one in found if there[one.evidence]), default=-1.0)
+        apart = [not there[one.evidence] and one.worth <= most for one in found]
+        found = [replace(one, foreign=name) if apart[one.evidence] and _lacks_more(one, own) else one for one in found]
     return sorted(found, key=lambda anchor: (-anchor.worth, anchor.evidence))
+
+
+def _lacks_more(anchor: Anchor, name: frozenset[str]) -> bool:
+    """Does the passage lack a number or name of the fact that is not part of this name, which alone may be wrong."""
+    return any(not rough_stems(one) <= name for one in anchor.lacking)
 
 
 def closest(words: str, one: Evidence) -> Anchor:

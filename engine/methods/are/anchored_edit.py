@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from engine.core.progress import Watch
 from engine.english.parser import common_nouns
-from engine.english.parties import exchanged
+from engine.english.parties import exchanged, mispaired
 from engine.methods.are.anchor import Anchor, Others, anchors, on_fact, others
 from engine.methods.are.edit import CANDIDATES, Replacement, apply, changes, replacements
 from engine.methods.are.event_order import against, turned
@@ -139,8 +139,9 @@ def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> li
     found = replacements(fact, sentence)
     if (order := against(fact, evidence.text, others.dated)) and (word := turned(fact, order)):
         found.insert(0, Replacement(order.start, order.end, word, ORDER, 1.0))
-    if (swapped := exchanged(fact, evidence.text)) and swapped.instead:
-        start, end = swapped.first[0], swapped.second[1]
+    swapped = exchanged(fact, evidence.text) or mispaired(fact, evidence.text)
+    if swapped and swapped.instead:
+        start, end = swapped.change
         new = swapped.instead[start : len(swapped.instead) - len(fact) + end]
         found.insert(0, Replacement(start, end, new, PARTIES, 1.0))
     if named != sentence:

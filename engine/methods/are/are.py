@@ -288,15 +288,18 @@ def _checks(
 def deciding(checks: Sequence[Check], considered: Sequence[Evidence]) -> int | None:
     """The check that decides, of those that speak for or against the fact; None of none.
 
-    The probability of its verdict times the relevance of its passage is the largest; lowered ones come last. Of two
-    alike, as those without scores are, a supportive one comes first.
+    The probability of its verdict times the relevance of its passage is the largest; lowered ones come last, those on
+    something else than the fact's name behind the others. Of two alike, as those without scores are, a supportive one
+    comes first.
     """
 
-    def weight(check: Check) -> tuple[bool, bool, float, bool]:
+    def weight(check: Check) -> tuple[bool, bool, bool, float, bool]:
         ruling = check.ruling
+        foreign = ruling.lowered and bool(ruling.lacking)
         speaks = ruling.verdict in ("supportive", "editing_required")
         sure = ruling.scores.get(ruling.verdict, 1.0) if speaks else float(ruling.verdict == "irrelevant")
-        return speaks, not ruling.lowered, sure * considered[check.evidence].relevance, ruling.verdict == "supportive"
+        worth = sure * considered[check.evidence].relevance
+        return speaks, not foreign, not ruling.lowered, worth, ruling.verdict == "supportive"
 
     return max(range(len(checks)), key=lambda place: weight(checks[place]), default=None)
 

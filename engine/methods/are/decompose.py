@@ -160,7 +160,7 @@ def facts_by_rules(text: str, clauses: Sequence[Clause]) -> list[Clause]:
             pieces = [Piece(fact=a, answer=clause.start + b, length=n) for a, b, n in placed if a >= opening]
             facts.append(Fact(text=resolved, made_by=RULES, pieces=tuple(pieces)))
         facts = facts or [_fact(plain(clause.text), clause, RULES)]
-        earlier = earlier.after(facts[0].text)
+        earlier = earlier.after(facts[0].text, its=bool(found) and found[0][0].lower().startswith("its "))
         if label is not None and is_label(label[1]):
             facts = [_led(fact, label[1], clause.start + label.start(1)) for fact in facts]
         done.append(replace(clause, facts=tuple(_led(fact, "" if sentence.whole else lead) for fact in facts)))

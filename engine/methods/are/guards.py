@@ -6,15 +6,17 @@ and the model finds the fact much likelier borne out with a number or name of th
 contradicts the fact (editing required).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
-parties: a supportive verdict on "Ann paid Bo" by a passage with "Bo paid Ann" is editing required
-(english/parties.py).
+parties: a supportive verdict on "Ann paid Bo" by a passage with "Bo paid Ann" is editing required, as is one on "to Ann
+in June" by "to Ann in May and to Bo in June" (english/parties.py).
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
 supportive verdict under 0.9 is unsure, and remains supportive, if the fact names a role by a common noun and the
 passage has no word near in meaning to it.
 left_open: a supportive verdict is unsure where the passage says the fact only as a plan, a possibility, a condition or
 somebody's claim (english/stated.py).
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
-contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
+contradiction is unsure and asks for no edit. So is that of a passage that lacks the name that opens the fact and
+another number or name of it, where a passage with this name holds as much of the fact. It stays a contradiction: a
+guard lowers certainty and hides nothing.
 said elsewhere (with names_and_numbers): a supportive verdict is unsure where the passage has a name or number of the
 fact only in sentences, or in facts of its sentence, on something else, and its part on the rest of the fact contradicts
 the fact when it is read alone.
@@ -40,7 +42,7 @@ from engine.core.settings import Verification
 from engine.core.text import Span, sentences
 from engine.english.notation import amounts, either_day, values
 from engine.english.parser import common_nouns
-from engine.english.parties import exchanged
+from engine.english.parties import exchanged, mispaired
 from engine.english.pronouns import opens_with_pronoun
 from engine.english.stated import left_open, states
 from engine.english.statements import split
@@ -175,11 +177,17 @@ def guarded(ruling: Ruling, pair: Read, settings: Verification, instead: Replace
     if settings.parties and ruling.verdict == "supportive" and (found := exchanged(fact, evidence)):
         one, other = fact[slice(*found.first)], fact[slice(*found.second)]
         ruling = _contradicted(ruling, f"the passage has {one} and {other} in each other's place", (one, other))
+    if settings.parties and ruling.verdict == "supportive" and (found := mispaired(fact, evidence)):
+        one, other = fact[slice(*found.first)], fact[slice(*found.second)]
+        ruling = _contradicted(ruling, f"the passage has {one} and {other} apart, each with another", (one, other))
     if settings.names_and_numbers and _is_sure(ruling) and (date := either_day(fact, evidence)):
         ruling = _lowered(ruling, f"{date} can be another day, too")
     if settings.left_open and _is_sure(ruling) and (word := left_open(evidence, fact)):
         ruling = _lowered(ruling, f'the passage leaves it open ("{word}")')
     if ruling.verdict == "editing_required" and not speaks(fact, evidence, anchor, settings):
+        if anchor.foreign:
+            lowered = _lowered(ruling, f"another passage names {anchor.foreign}, and this one does not")
+            return replace(lowered, lacking=(anchor.foreign,))
         return _lowered(ruling, "no sentence of the passage contains enough of the fact")
     return ruling
 
@@ -212,8 +220,13 @@ def _in_sequence(fact: str, sentence: str) -> bool:
 
 
 def speaks(fact: str, evidence: str, anchor: Anchor, settings: Verification) -> bool:
-    """Does the anchor's sentence speak of the fact: enough of its words, or its two events in the other order."""
-    if not settings.anchored or anchor.share >= SPEAKS:
+    """Does the anchor's sentence speak of the fact: enough of its words, or its two events in the other order.
+
+    Not where it speaks of another thing, as far as its names tell.
+    """
+    if not settings.anchored or anchor.foreign:
+        return not settings.anchored
+    if anchor.share >= SPEAKS:
         return True
     return settings.event_order and against(fact, evidence[anchor.start : anchor.end]) is not None
 

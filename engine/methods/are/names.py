@@ -14,7 +14,9 @@ from typing import Literal
 
 from engine.core.text import STOP_WORDS
 from engine.english.notation import MONTHS
+from engine.english.parser import opens_with_name
 from engine.english.words import NUMBER_WORDS
+from engine.methods.are.shared_words import rough_stems
 
 NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
 _DATES = {*MONTHS, "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
@@ -24,6 +26,7 @@ _NAME = re.compile(
     rf"{_PART}(?:(?: (?:of|the|de|van|von|and|&) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
     r"(?: \([A-Z]\w+\))?"
 )
+_ARTICLES = ("the", "a", "an")
 _FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
 
 
@@ -48,6 +51,28 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
         start = found.end()
     bare = text[start:end].lstrip()
     return end - len(bare), end - len(bare) + len(bare.rstrip())
+
+
+def opening_name(fact: str) -> str:
+    """The name that a fact opens with, behind its article; empty where it opens with something else.
+
+    >>> [opening_name(text) for text in ("The Gate's toll is 2 euros", "Aniline boils", "Filed in Cork")]
+    ['Gate', 'Aniline', '']
+    """
+    start, _, name = next(iter(names(fact)), (0, 0, ""))
+    before = fact[:start].strip().lower()
+    opens = before in _ARTICLES or (not before and (" " in name or opens_with_name(fact)))
+    return re.sub(r"['’]s?$", "", name) if opens and ": " not in fact else ""  # a label is no name
+
+
+def is_named(name: str, text: str) -> bool:
+    """Does a text have all words of a name, or a part of it as a name of its own?
+
+    >>> [is_named("Ada Berg", text) for text in ("Berg left.", "Ada's cousin Bo Berg left.", "Bo Berg left.")]
+    [True, True, False]
+    """
+    own = rough_stems(name)
+    return own <= rough_stems(text) or any(rough_stems(other) <= own for _, _, other in names(text))
 
 
 _PLACED = re.compile(r"(?<!stake )(?<!share )(?<!shares )(?<!interest )\b(?:[Ii]n|[Aa]t|[Nn]ear)\s$")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from engine.core.text import STOP_WORDS, content_words
+from engine.core.text import STOP_WORDS, content_words, unjoined
 from engine.english.notation import amounts, in_one_notation, values
 from engine.english.words import NUMBER_WORDS
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
@@ -39,7 +39,7 @@ def rough_stems(text: str) -> frozenset[str]:
     >>> sorted(rough_stems("Ada's two ships sailed")) == sorted(rough_stems("ships of Ada sailing, two"))
     True
     """
-    return frozenset(stem(word) for word in content_words(_POSSESSIVE.sub("", text)))
+    return frozenset(stem(word) for word in content_words(unjoined(_POSSESSIVE.sub("", text))))
 
 
 @lru_cache(maxsize=8192)  # Facts marks them in every passage considered, each time that it is drawn
@@ -87,6 +87,7 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     theirs = quantities(evidence) + quantities(_TORN.sub(r"\1", evidence))
     told = [q for q in quantities(fact) if q.unit == "day" and q.comparison in ("<", ">")]
     compared = [(q.comparison_start, q.end + 6) for q in told]
+    measured = [(one.start, one.end) for one in amounts(fact) if one.measured]  # "Celsius" is a unit, no name
     days, named = {(day, month) for _, _, day, month in dates(evidence)}, {name for _, _, name in months(evidence)}
     wrong = {start for start, _, day, month in dates(fact) if days and month in named and (day, month) not in days}
     mine = [q for q in quantities(fact) if not (q.comparison and _within(q.comparison_start, compared))]
@@ -98,7 +99,7 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
         word = _POSSESSIVE_END.sub("", match.group())
         plain = word.lower() in _NO_NAMES or (_opens(fact, match.start()) and not _is_name(fact, match))
         there = any(stem(part.lower()) in held for part in _PART.findall(word))
-        if not (plain or there or word in CURRENCIES or word in names or _within(match.start(), compared)):
+        if not (plain or there or word in CURRENCIES or word in names or _within(match.start(), compared + measured)):
             names.append(word)
     numbers += [one for one in _in_other_units(fact, evidence) if not any(number in one for number in numbers)]
     return (*dict.fromkeys(numbers), *names, *(m for m in said if m not in names and stem(m.lower()) not in held))

@@ -321,9 +321,10 @@ def test_cancel_gives_back_what_was_finished():
 
 
 def test_the_surest_verdict_decides():
-    def check(verdict, p=None, lowered=False):
+    def check(verdict, p=None, lowered=False, lacking=()):
         scores = {} if p is None else {verdict: p}
-        return Check(evidence=0, ruling=Ruling(verdict=verdict, by="", note="", scores=scores, lowered=lowered))
+        ruling = Ruling(verdict=verdict, by="", note="", scores=scores, lowered=lowered, lacking=lacking)
+        return Check(evidence=0, ruling=ruling)
 
     def decided(*checks, relevance=(0.5, 0.5, 0.5)):
         placed = [replace(check, evidence=place) for place, check in enumerate(checks)]
@@ -333,6 +334,9 @@ def test_the_surest_verdict_decides():
     assert decided(check("editing_required", 0.9), check("supportive", 0.6), check("irrelevant", 1)) == 0
     assert decided(check("editing_required", 0.9), check("supportive", 0.6), relevance=(0.5, 0.8)) == 1
     assert decided(check("editing_required", 0.9, lowered=True), check("supportive", 0.6)) == 1
+    on_another = check("editing_required", 0.9, lowered=True, lacking=("Ada",))
+    assert decided(on_another, check("supportive", 0.4, lowered=True)) == 1
+    assert decided(on_another, check("irrelevant", 0.9)) == 0  # a guard hides no contradiction
     assert decided(check("editing_required"), check("supportive"), check("unparsed")) == 1
     assert decided(check("unparsed"), check("irrelevant", 0.9)) == 1
     assert decided() is None

@@ -136,6 +136,18 @@ def test_the_papers_example_pronouns_become_names():
         ("The extract, which came late, showed a firm.", {"The extract came late", "The extract showed a firm"}),
         ("The Bergs, owners of the mill, left.", {"The Bergs left", "The Bergs are owners of the mill"}),
         ("一只猫坐在垫子上", {"一只猫坐在垫子上"}),
+        (
+            "The bridge was sold to Ann & Co in 1919, and to Orr Brothers in 1926.",
+            {"The bridge was sold to Ann & Co in 1919", "The bridge was sold to Orr Brothers in 1926"},
+        ),
+        (
+            "The lamp switched to paraffin in 1889 and to electricity in 1953.",
+            {"The lamp switched to paraffin in 1889", "The lamp switched to electricity in 1953"},
+        ),
+        (
+            "They sailed from Cork to Oslo and from Bonn to Kiel.",
+            {"They sailed from Cork to Oslo", "They sailed from Bonn to Kiel"},
+        ),
     ],
 )
 def test_the_rules_on_hand_worked_sentences(sentence, facts):
@@ -157,6 +169,20 @@ def test_a_pronoun_without_a_known_subject_stays():
 )
 def test_a_pronoun_behind_the_subject_of_its_sentence_refers_to_nothing_before_it(text, facts):
     assert [fact.text for fact in decompose(text).clauses[1].facts] == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("The Orme Bridge is long. Its main span is 90 metres. It opened in 1902.", "The Orme Bridge opened in 1902"),
+        ("The Cedar Bond is new. Its fee is low, and it pays 3 percent.", "The Cedar Bond pays 3 percent"),
+        ("Ada Berg sells wax. Her shop is in Cork. It opened in 1902.", "Ada Berg's shop opened in 1902"),
+        ("The acid is weak. The acid's salt is white. It melts at 90 degrees.", "The acid's salt melts at 90 degrees"),
+        ("Its author is Mark. It was written early.", "It was written early"),
+    ],
+)
+def test_behind_what_is_its_own_it_is_still_the_thing_before(text, last):
+    assert decompose(text).clauses[-1].facts[0].text == last
 
 
 def test_a_subject_that_is_said_to_be_a_person_is_not_it():

@@ -19,6 +19,7 @@ from engine.methods.are.guards import (
     Read,
     doubted,
     guarded,
+    speaks,
     unheld_nouns,
     with_guards,
     word_for_word,
@@ -54,6 +55,54 @@ def test_the_anchor_is_the_sentence_with_most_of_the_facts_words_and_rare_words_
     assert passages[1].text[best.start : best.end] == "The alert came up in Cork."
     assert (best.evidence, other.evidence) == (1, 0)
     assert 0 < other.share < best.share < 1
+
+
+RIVALS = [
+    (
+        "Sker Rock's range is 22 miles.",
+        "name: Sker Rock | range: 22",
+        "The Bell light opened in 1860. Its range is 24 miles.",
+    ),
+    (
+        "The Orme Bridge has a span of 90 metres.",
+        "name: Orme Bridge | span_m: 90",
+        "The Quay Bridge has a span of 36 metres.",
+    ),
+    ("Benzol boils at 80 degrees.", "compound: Benzol | boils_at: 80", "Aniline boils at 184 degrees."),
+    ("The Cedar Bond pays 3 percent.", "product: Cedar Bond | pays: 3 percent", "The Atlas Bond pays 2 percent."),
+]
+
+
+@pytest.mark.parametrize(("fact", "own", "rival"), RIVALS)
+def test_a_contradiction_by_a_passage_on_something_else_is_unsure_where_another_names_what_the_fact_is_about(
+    fact, own, rival
+):
+    passages = [case(own), case(rival, 2)]
+    both = {one.evidence: one for one in anchors(fact, passages)}
+    found = guarded(EDITING, Read(fact, fact, passages[1], both[1]), ON)
+    assert (found.verdict, found.unsure, found.lacking) == ("editing_required", True, (both[1].foreign,))
+    assert found.doubt == f"another passage names {both[1].foreign}, and this one does not"
+    assert both[0].foreign == "" and not speaks(fact, rival, both[1], ON)
+    assert guarded(EDITING, Read(fact, fact, passages[1], both[1]), replace(ON, anchored=False)) == EDITING
+    (alone,) = anchors(fact, passages[1:])  # no passage names it: perhaps this one calls it otherwise
+    assert alone.foreign == ""
+
+
+@pytest.mark.parametrize(
+    ("fact", "rival"),
+    [
+        ("Ada Berg sold the mill in 1990.", "Bo Lind sold the mill in 1990."),  # the name alone may be wrong
+        ("Ada Berg sold the mill in 1990.", "Berg sold the mill in 1991 to Bo Lind."),
+        ("It opened in 1990.", "Bo Lind opened it in 1991."),
+        ("Fee: 45 euros in 1990", "Bo Lind pays 90 euros."),
+        ("In 1990 the mill was sold to Ada Berg.", "Bo Lind bought it in 1991."),
+    ],
+)
+def test_a_passage_that_differs_in_the_name_alone_or_has_a_part_of_it_is_not_on_something_else(fact, rival):
+    assert [one.foreign for one in anchors(fact, [case("Ada Berg was born in Cork. Fee: none."), case(rival, 2)])] == [
+        "",
+        "",
+    ]
 
 
 def test_what_is_quoted_of_a_passage_is_the_sentence_with_the_words_that_few_of_its_sentences_hold():

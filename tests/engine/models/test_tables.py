@@ -75,6 +75,50 @@ def test_a_claim_is_about_the_rows_whose_first_cell_it_names_else_about_all_that
     assert [row.split(" | ")[0] for row in rows_of(claim, FEES)] == keys
 
 
+ROW = "Light: Sker Rock | height_m: 48 | Range (nm): 22 | Fee in EUR: 5 | loss_pct: 1.5 | temp_C: -6 | Vitamin C: 9"
+
+
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        ("It is 4,800 cm high.", "height: 48 m"),
+        ("It has a range of 9 nautical miles.", "Range: 22 nautical miles"),
+        ("The fee is 7 euros.", "Fee: 5 EUR"),
+        ("It loses 2 percent.", "loss: 1.5 pct"),
+        ("It is 3 degrees Celsius cold.", "temp: -6 \u00b0C"),
+        ("It has 48 stairs, 22 rooms and 5 doors.", "height m: 48, Range (nm): 22, Fee in EUR: 5, loss pct: 1.5"),
+    ],
+)
+def test_a_number_has_the_unit_of_its_columns_name_where_the_claim_has_a_measure_of_this_kind(claim, told):
+    ((_, read),) = readings(claim, ROW)
+    assert told in read
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("Sker Rock has a range of 22 nautical miles.", "supportive"),
+        ("Sker Rock has a range of 18 nautical miles.", "editing_required"),
+        ("The fee at Sker Rock is 5 euros.", "supportive"),
+        ("The fee at Sker Rock is 8 euros.", "editing_required"),
+    ],
+)
+def test_the_verifier_binds_a_number_to_the_unit_of_its_columns_name(claim, verdict):
+    assert load_entailment().judge([(claim, ROW)])[0].verdict == verdict
+
+
+@given(st.text("ab _()[]/%mC1", max_size=30), st.text("0123456789.,- m", max_size=20))
+def test_no_name_of_a_column_is_an_error_and_no_cell_is_lost(name, cell):
+    row = f"Who: Ann | {name or 'x'}: {cell or '1'} | Age: 5"
+    told = "".join(text for _, text in readings("It is 5 metres and 3 \u00b0C.", row))
+    assert "".join(cell.split()) in "".join(told.split())
+
+
+def test_a_long_row_is_read_fast():
+    row = " | ".join(f"{'a_' * 3000}{n}: {n}" for n in range(3))
+    assert readings("It is 5 metres.", row)
+
+
 def test_a_year_names_its_row_and_any_other_number_none():
     text = "Year | Sales | Staff\n2019 | 5 | 7\n2020 | 7 | 5"
     assert rows_of("In 2020 sales were 5.", text) == ["2020 | 7 | 5"]
