@@ -77,7 +77,7 @@ def _watch(name: str, key: str = "") -> None:
     left, right = st.columns([1, 3], vertical_alignment="center")
     with left:
         cancel_button(run, key=f"cancel_{name}_{key}")
-    right.caption("What is finished when you cancel is kept.")
+    right.caption("A run that you cancel keeps its finished part.")
 
 
 def as_reported(case: Case, analysis: Analysis) -> None:

@@ -102,9 +102,9 @@ class ByModel(Value, frozen=True):
 # What a replay comes to
 
 # What a run costs, what it says in words, and how large its rounding was are no results. `absolute`, the sums of |R|,
-# and `gained` follow from rows that are compared, and older results do not have them.
+# follows from rows whose signed sums are compared, and older results do not have it.
 COSTS = frozenset(
-    {"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span", "absolute", "gained"}
+    {"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span", "absolute"}
 )
 AS_IT_CAME = frozenset({"id", "start", "end"})  # of a token that a language model wrote
 

@@ -155,6 +155,8 @@ def _occluded(
     prompt, answer, notes = subject(case, model, settings)
     texts, how = [passage.text for passage in unrelated], settings.occlusion
     used = {"occlusion": how.to_dict(), "placebos": [passage.id for passage in unrelated], **extra}
+    if asked.get("alone"):
+        used["gained"] = True  # the result has the gains of occlusion both ways, which older ones lack
     tokens = tuple((token.start, token.end) for token in answer.tokens)
     content = tuple(content_mask(answer, count_citation_markers=how.count_citation_markers).tolist())
     for found in occluding(model, prompt, answer, placebos=texts, settings=how, watch=context.watch, **asked):
@@ -171,14 +173,17 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunCon
         grown = _run_sentences(case, SentenceOptions(model=model.name, passages=of), own)
     else:
         grown = _run(case, stamped(OcclusionOptions, analysis), own, by_set=analysis.kind == SETS)
-    values = less(last(grown).result)
-    if missing:
-        values = less(values, {"placebo_floor", "placebo_floor_by_span", "placebo_floor_by_token"})
+    gone = {"placebo_floor", "placebo_floor_by_span", "placebo_floor_by_token"} if missing else set()
+    if not analysis.stamp.settings.get("gained"):
+        gone.add("gained")  # older results do not have it
+    values = less(less(last(grown).result), gone)
     prompt, answer, _ = subject(case, model, context.settings)
     coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
     by_token = 2 * token_floor(model, [(coded, ids)])  # a difference of two rows
     floors: dict[str, Floor] = dict.fromkeys(("per_token", "placebo_floor_by_token"), by_token)
-    return Outcome(values=values, floor=drop_floor(model, coded, ids), why=missing, floors=floors)
+    floor = drop_floor(model, coded, ids)
+    floors["gained"] = 2 * floor  # two drops, and a probability moves by no more than its logarithm
+    return Outcome(values=values, floor=floor, why=missing, floors=floors)
 
 
 def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
