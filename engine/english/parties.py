@@ -42,7 +42,6 @@ _PARTIES = ("NOUN", "PROPN", "NUM", "SYM")
 _IN_NAME = ("compound", "amod", "nummod", "poss", "nmod", "quantmod")
 _MOST = 8  # parties of a place, and verbs of a sentence, that are compared
 _LONGEST = 1000  # characters of a sentence that is compared
-_LONGEST_TAKEN_APART = 400  # into facts, which takes minutes for a long series
 _TOLD = ("acomp", "attr")  # what "is" says
 _BEFORE_PREPOSITION = (*_TOLD, "dobj", "oprd", "advmod")
 
@@ -171,7 +170,7 @@ def _sentences_near(mine: _Relation, text: str) -> Iterator[str]:
 @lru_cache(maxsize=1024)
 def _told_in_parts(sentence: str) -> tuple[_Relation, ...]:
     """The relations of the sentence's facts."""
-    parts = split(sentence) if len(sentence) <= _LONGEST_TAKEN_APART else ()
+    parts = split(sentence) if len(sentence) <= _LONGEST else ()
     return tuple(found for part in parts for found in _relations(part, paired=True))
 
 
