@@ -156,7 +156,7 @@ def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int]
             start, end = spans[index]
             spans[index] = (min(start, marker.start()), max(end, marker.end()))
     ends = accumulate((end for _, end in spans), max, initial=0)  # what two claim is the first one's
-    return tuple((max(start, last), end) for (start, end), last in zip(spans, ends, strict=False))
+    return tuple((max(start, last), end) for (start, end), last in zip(spans, ends, strict=False) if last < end)
 
 
 def _with_marks(text: str, bare: str, start: int, end: int) -> tuple[int, int]:

@@ -79,13 +79,12 @@ def check_new_name(name: str) -> str:
     def folded(text: str) -> str:
         return unicodedata.normalize("NFC", text).lower()
 
-    check_name(name)
-    for path in corpora_folder().glob("*"):
+    for path in corpora_folder().glob("*") if isinstance(name, str) else ():
         if path.name != name and folded(path.name) == folded(name):
             raise InputError(
                 f"There is a corpus {path.name!r}. Windows and macOS cannot tell {name!r} from it; choose another name."
             )
-    return name
+    return check_name(name)
 
 
 def list_corpora() -> list[Manifest]:
