@@ -159,7 +159,7 @@ def test_no_passage_mattered_most_where_the_run_was_stopped_before_the_last(stor
     case = store.load(EXAMPLE)
     found = PASSAGES.last(case)
     cut = {name: tuple(row[:-1] for row in getattr(found, name)) for name in ("scores", "per_token")}
-    details = replace(found.details, alone=(), with_markers=())
+    details = replace(found.details, alone=(), gained=(), with_markers=())
     stopped = replace(found, sources=found.sources[:-1], details=details, **cut)
     run = replace(next(one for one in case.analyses if one.kind == PASSAGES.name), result=stopped)
     assert strongest(replace(case, analyses=(run,))) == {}
