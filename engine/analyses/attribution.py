@@ -92,7 +92,7 @@ COLUMNS = 5  # spans in one table
 LARGEST_HEAT = 20_000  # pieces drawn in one analysis; above, only the strongest sources
 UNDER_NUMERICAL = "below the numerical floor: may be rounding"
 ALONE = "each alone"
-WORDS_FROM = "Where the words come from: the probability that each source adds to the others and alone"
+WORDS_FROM = "Where the words come from: probability that each source adds to the others and alone, summed over tokens"
 UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
