@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from engine.analyses.attr_rag import attr_rag_runs
 from engine.analyses.kind import FACTS, OCCLUSION, Loaders, RunContext, analyse, examine, options_of
 from engine.analyses.occlusion import OcclusionOptions
-from engine.analyses.registry import find, kind_named, kinds
+from engine.analyses.registry import kind_named
 from engine.analyses.removal import Removal, removal
 from engine.answer.context import Context, Steps, check_question, finding
 from engine.answer.in_documents import answered_probability
@@ -103,10 +103,8 @@ class Workbench:
         A new one is gone again if none of the files can be read. With `ray_workers` so many actors on a Ray cluster
         embed the passages.
         """
-        given = (
-            [paths] if isinstance(paths, Path | str) else paths
-        )  # a text is one path, not the folders of its letters
-        files = [Path(path) for path in given]
+        # A text is one path, not the folders of its letters.
+        files = [Path(path) for path in ([paths] if isinstance(paths, Path | str) else paths)]
         known = name in {corpus.name for corpus in list_corpora()}
         chunking = None if known and self.settings.chunking == Chunking() else self.settings.chunking
         wanted = self.settings.retrieval.embedder
@@ -302,10 +300,7 @@ class Workbench:
         The same for a run just made and for one from the library. Raises `InputError` for another name, `RecordError`
         where another version stored another shape.
         """
-        found = find(kind)
-        if found is None:
-            raise InputError(f"There is no analysis {kind!r}. Choose one of: {', '.join(kinds())}.")
-        return found.last(self.cases.load(case) if isinstance(case, str) else case)
+        return kind_named(kind, run=False).last(self.cases.load(case) if isinstance(case, str) else case)
 
     def examine(self, case: Case, kind: str, options: Value | None = None, context: RunContext | None = None) -> Case:
         """As `analyse`, on a case that is in no library: the case with what was found, and nothing is kept."""

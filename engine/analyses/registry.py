@@ -77,12 +77,12 @@ def find(name: str) -> AnyKind | None:
     return kinds().get(name)
 
 
-def kind_named(name: str) -> AnyKind:
-    """A kind that can be run; `InputError` listing those there are."""
-    found = find(name)
-    if found is None or found.run is None:
-        raise InputError(f"There is no analysis {name!r}. Choose one of: {', '.join(runnable())}.")
-    return found
+def kind_named(name: str, *, run: bool = True) -> AnyKind:
+    """A kind that can be run, or any kind without `run`; `InputError` listing those that may be named."""
+    known = runnable() if run else kinds()
+    if name not in known:
+        raise InputError(f"No analysis has the name {name!r}. Choose one of: {', '.join(known)}.")
+    return known[name]
 
 
 def register(kind: AnyKind) -> None:

@@ -59,7 +59,7 @@ def test_a_result_is_its_kinds_value_fresh_and_from_the_library():
     fresh = bench.result(bench.analyse(case, "facts"), "facts")
     assert isinstance(fresh, AreRecord) and fresh.report is not None
     assert Workbench().result(case.id, "facts") == settled(fresh)
-    with pytest.raises(InputError, match=r"There is no analysis 'fact'.*facts"):
+    with pytest.raises(InputError, match=r"name 'fact'.*facts"):
         bench.result(case, "fact")
 
 

@@ -62,7 +62,7 @@ def opening_name(fact: str) -> str:
     start, _, name = next(iter(names(fact)), (0, 0, ""))
     before = fact[:start].strip().lower()
     opens = before in _ARTICLES or (not before and (" " in name or opens_with_name(fact)))
-    return re.sub(r"['’]s?$", "", name) if opens and ": " not in fact else ""  # a label is no name
+    return re.sub(r"['’]s?$", "", name) if opens and ": " not in fact else ""  # a label names nothing
 
 
 def is_named(name: str, text: str) -> bool:

@@ -146,6 +146,6 @@ def test_what_cannot_be_done_is_said(bench):
     case_id = audited(bench)
     with pytest.raises(AttributionError, match="no Attr-RAG run"):
         bench.analyse(case_id, "attr-rag", Spans(model="scorer"))
-    with pytest.raises(InputError, match="no analysis 'tea leaves'"):
+    with pytest.raises(InputError, match="No analysis has the name 'tea leaves'"):
         bench.analyse(case_id, "tea leaves", Spans(model="scorer"))
     assert "occlusion of sentences" in runnable()
