@@ -125,7 +125,7 @@ LONG = "bench-chemistry-long"
 ASKED = ("clapnq", "xquad_en", "nq_gold_passage")  # questions of one page each, searched among all pages of their set
 RUNS = (
     steps("small", SMALL, 0, 64),
-    steps("capable", CAPABLE, 44, 160),
+    steps("capable", CAPABLE, 44, 1024),
     attr_rag("small", LONG, SMALL, 0, 128),
     attr_rag("capable", LONG, CAPABLE, 0, 192),
     refinement("small", HOTPOT, SMALL, 0),
@@ -153,14 +153,13 @@ RUNS = (
     are("are-editor", DRAFTS, CAPABLE, 0, ["editor"], ["are"]),
     are("are-judge", DRAFTS, CAPABLE, 0, ["judge"], ["are"]),
     are("are-decomposer", DRAFTS, CAPABLE, 0, ["decomposer"], ["are"]),
+    are("are-expander", DRAFTS, CAPABLE, 0, ["expander"], ["are"]),
     refinement("zero-shot-small", HOTPOT, SMALL, 0, demonstrations=0),
     refinement("zero-shot-capable", HOTPOT_SHORT, CAPABLE, 50, judge=CAPABLE, demonstrations=0),
     refinement("bank-capable", "bank-investigation", CAPABLE, 0, judge=CAPABLE),
     chunks("capable", CAPABLE, 0, 192),
-    steps("few-capable", CAPABLE, 44, 160, ("raise", "cot", "cot-rag")),
     attr_rag_at_ten("ten-capable", CAPABLE, 128),
     attr_rag_at_ten("few-capable", CAPABLE, 128, ("vanilla-4", "re-ranked-4")),
-    steps("long-capable", CAPABLE, 44, 512, ("cot", "cot-rag")),
 )
 
 

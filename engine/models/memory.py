@@ -89,6 +89,7 @@ def free_memory(device: str) -> int:
 
 
 FREE_SPACE = "Free some space, or set GROUNDWORK_MODELS to another disk"
+CLOSE_OTHERS = "Close other programs that use it, or choose a smaller model or bfloat16."
 
 
 def check_room(what: str, folder: Path, disk: int, memory: int) -> None:

@@ -29,7 +29,7 @@ from engine.core.values import Value, decoded
 from engine.english.notation import in_one_notation
 from engine.models.alignment import clean
 from engine.models.choices import fast_bfloat16
-from engine.models.memory import SAFE, loading
+from engine.models.memory import CLOSE_OTHERS, SAFE, loading
 from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.server import SERVED
 from engine.models.subject import read_for
@@ -285,12 +285,18 @@ class EmbeddedVerifier(TrainedVerifier):
 
 
 def load_embedded(folder: Path = FOLDER, name: str = EMBEDDED) -> EmbeddedVerifier:
-    """The verifier from its shipped folder on its base; raise `ModelNotFound` with the way out."""
+    """The verifier from its shipped folder on its base; raise `ModelNotFound` with the way out.
+
+    Raises `ModelError` where the device has no memory left for it.
+    """
+    import torch
+
     from engine.models.verifier_network import load_network
 
+    too_little = raised_as(ModelError, f"The {name} verifier does not fit", CLOSE_OTHERS, torch.OutOfMemoryError)
     failures = (OSError, msgspec.DecodeError, KeyError, RuntimeError)
     way_out = "Restore that folder, or train it again: python -m training.verifier --data DIR."
-    with raised_as(ModelNotFound, f"The {name} verifier in {folder} cannot be read", way_out, *failures):
+    with raised_as(ModelNotFound, f"The {name} verifier in {folder} cannot be read", way_out, *failures), too_little:
         calibration = decoded((folder / "thresholds.json").read_bytes(), Calibration)
         network, tokenizer = load_network(folder)
     return EmbeddedVerifier(network, tokenizer, calibration, name)

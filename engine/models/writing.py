@@ -16,10 +16,11 @@ from typing import Any
 
 import torch
 
+from engine.core.errors import ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.models.hooks import cancellable
-from engine.models.memory import cache_values, free_memory, row_bytes
+from engine.models.memory import CLOSE_OTHERS, cache_values, free_memory, is_out_of_memory, row_bytes
 from engine.models.protocols import Ids
 from engine.models.scoring import halved, if_it_fits, last_logits, row_of
 
@@ -295,7 +296,8 @@ def step(
 def pads_exactly(module: Any) -> bool:
     """Whether log-probabilities of rows in a joined cache are those of lone rows, measured on three short ones.
 
-    Also after a row has left. A model that takes no mask, or whose cache cannot be joined, writes one by one.
+    Also after a row has left. A model that takes no mask, or whose cache cannot be joined, writes one by one. Raises
+    `ModelError` where these do not fit into memory, which says nothing of the model.
     """
     vocabulary = module.config.get_text_config().vocab_size
     rows = [[(7 * i + 3 * n) % vocabulary for i in range(n)] for n in (9, 4, 6)]
@@ -303,7 +305,9 @@ def pads_exactly(module: Any) -> bool:
         _, cache, mask = read(module, rows, Watch())
         first, cache, mask = step(module, [5, 6, 7], cache, mask, [0, 1, 2])
         second, _, _ = step(module, [8, 9], cache, mask, [1, 2])
-    except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError):
+    except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
+        if is_out_of_memory(error):
+            raise ModelError(f"The device is out of memory for three short prompts at once. {CLOSE_OTHERS}") from error
         return False
     whole = [[*rows[0], 5], [*rows[1], 6], [*rows[2], 7], [*rows[1], 6, 8], [*rows[2], 7, 9]]
     alone = torch.cat([last_logits(module, row_of(module, row), None)[0] for row in whole])

@@ -158,6 +158,24 @@ def test_a_batch_that_does_not_fit_is_halved_and_said():
     same(model, prompts, [SAMPLED] * 4, together)
 
 
+def test_a_device_without_memory_says_nothing_of_the_model():
+    """Memory may be free later: the model is measured again, and not taken for one that cannot batch."""
+    model, full = tiny_model("llama"), [True]
+
+    def refuse(*_):
+        if full[0]:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    handle = model.module.register_forward_pre_hook(refuse)
+    try:
+        with pytest.raises(ModelError, match="out of memory for three short prompts"):
+            pads_exactly(model.module)
+        full[0] = False
+        assert pads_exactly(model.module)
+    finally:
+        handle.remove()
+
+
 def test_nothing_asked_and_nothing_to_be_written():
     model = tiny_model("llama")
     assert model.generate_many([], GREEDY) == []
