@@ -32,6 +32,7 @@ KINDS = {
     "CLAP NQ": "search questions, Wikipedia",
     "NQ": "search questions, Wikipedia",
     "HotpotQA": "two-step questions, Wikipedia",
+    "NQ, CLAP NQ, HotpotQA": "questions, Wikipedia",
     "XQuAD": "Wikipedia paragraphs",
     "XSum": "summaries of news by models",
     "CNN": "summaries of news by models",
@@ -223,6 +224,21 @@ def sources(results: str) -> Iterator[Row]:
             yield Row(f"attribution: {way}", name, str(n), "source first, share", figure, simple)
 
 
+def scorers(results: str) -> Iterator[Row]:
+    """The same with a larger scorer, on the answers that both scorers have read."""
+    text = section("real-answers-scorers", results)
+    counts = re.findall(r"(\d+) of (NQ|CLAP NQ|HotpotQA)", text)[:3]
+    names, n = ", ".join(name for _, name in counts), str(sum(int(n) for n, _ in counts))
+    table = table_with("scorer", text)
+    whole = "all (95% interval)"
+    simple = next((f"{row['row']} {row[whole]}" for row in table if row["row"].startswith("verbatim")), "-")
+    for row in table:
+        if row["row"] in METHODS:
+            yield Row(
+                f"attribution: {row['row']}, by {row['scorer']}", names, n, "source first, share", row[whole], simple
+            )
+
+
 def retrieval(results: str) -> Iterator[Row]:
     """Whether the passage that answers is found first."""
     for table in tables(section("ranking", results)):
@@ -243,7 +259,20 @@ def judges(results: str) -> Iterator[Row]:
 
 
 READ: tuple[Callable[[str], Iterator[Row]], ...] = (
-    *(verifiers, claims, audited, evidence, support, sources, retrieval, in_documents, decomposition, edits, judges),
+    *(
+        verifiers,
+        claims,
+        audited,
+        evidence,
+        support,
+        sources,
+        scorers,
+        retrieval,
+        in_documents,
+        decomposition,
+        edits,
+        judges,
+    ),
 )
 
 

@@ -1,11 +1,13 @@
 """Which passage an answer comes from: python -m bench.real_answers --data DIR --out FILE [--n 40] [--write].
 
+    python -m bench.real_answers --data DIR --out FILE --model NAME --than embedded OTHER [--write]   # two scorers
+
 Human answers with a known source: NQ (the short answer), CLAP NQ (the first sentence) and HotpotQA (the short answer,
 one or two paragraphs), among the nearest other passages to the answer and to the question by BM25. The table says how
 often a ranking puts a true source first: leave-one-out, each passage alone, both ways, Shapley values, other sums of
 the same token scores, word overlap and verbatim matching. FILE stores the token scores under every subset of the
 passages, one line per answer: a second run continues, and a new sum costs nothing. `--write` only reports the contents
-of FILE.
+of FILE. `--than` compares it with the contents of OTHER, from a run with another scorer, on the answers of both.
 """
 
 from __future__ import annotations
@@ -253,14 +255,19 @@ def table(found: Sequence[Mapping[str, Any]]) -> list[str]:
     hits = [hits_of(row) for row in found]
     lines_of = []
     for name in hits[0]:
-        cells = []
-        for of in (*SETS, ""):
-            own = [h[name] for h, row in zip(hits, found, strict=True) if row["id"].startswith(of)]
-            low, high = binomtest(round(sum(own)), len(own)).proportion_ci(method="wilson") if own else (0.0, 1.0)
-            share = f"{np.mean(own):.2f}" if own else ""
-            cells.append(share if of else f"{share} ({low:.2f} to {high:.2f})")
-        lines_of.append(f"| {name} | {' | '.join(cells)} |")
+        lines_of.append(f"| {name} | {' | '.join(shares(found, [each[name] for each in hits]))} |")
     return lines_of
+
+
+def shares(found: Sequence[Mapping[str, Any]], hits: Sequence[float]) -> list[str]:
+    """The mean of the answers' hits by set, and over all with Wilson's interval."""
+    cells = []
+    for of in (*SETS, ""):
+        own = [hit for hit, row in zip(hits, found, strict=True) if row["id"].startswith(of)]
+        low, high = binomtest(round(sum(own)), len(own)).proportion_ci(method="wilson") if own else (0.0, 1.0)
+        share = f"{np.mean(own):.2f}" if own else ""
+        cells.append(share if of else f"{share} ({low:.2f} to {high:.2f})")
+    return cells
 
 
 def ahead(found: Sequence[Mapping[str, Any]]) -> str:
@@ -276,6 +283,34 @@ def ahead(found: Sequence[Mapping[str, Any]]) -> str:
         f"{BOTH_WAYS.capitalize()} less another row, answer by answer (95% bootstrap): {', '.join(told)}. Of its "
         f"{len(missed)} missed spans {sum(most < UNSEEN for most in missed)} gain less than {UNSEEN} by each passage."
     )
+
+
+SHOWN = (BOTH_WAYS, "leave-one-out", "alone, probabilities", "Shapley, gains in probability", VERBATIM)
+
+
+def two_scorers(names: Sequence[str], found: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """The answers of both by either scorer: true sources first by ranking, and what the first scorer is ahead by."""
+    shared = set.intersection(*({row["id"] for row in rows} for rows in found))
+    both = [sorted((row for row in rows if row["id"] in shared), key=lambda row: row["id"]) for rows in found]
+    hits = [[hits_of(row) for row in rows] for rows in both]
+    lines_of = [
+        f"Answers: {counts_of(both[0])}.\n",
+        f"| row | scorer | {' | '.join(SETS)} | all (95% interval) | ahead (95% interval) |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for ranking in SHOWN:
+        own = [[each[ranking] for each in some] for some in hits]
+        more = paired_bootstrap(*own)
+        for name, rows, some in zip(names, both, own, strict=True):
+            ahead_by = f"{more.mean:+.3f} ({more.low:+.3f} to {more.high:+.3f})" if some is own[0] else ""
+            lines_of.append(f"| {ranking} | {name} | {' | '.join(shares(rows, some))} | {ahead_by} |")
+    told = [f"{name}. {ahead(rows)}" for name, rows in zip(names, both, strict=True)]
+    return "\n".join([*lines_of, "", "\n\n".join(told)])
+
+
+def counts_of(found: Sequence[Mapping[str, Any]]) -> str:
+    """How many answers come from each set, in words."""
+    return ", ".join(f"{sum(row['id'].startswith(of) for row in found)} of {of}" for of in SETS)
 
 
 def hits_of(row: Mapping[str, Any]) -> dict[str, float]:
@@ -320,26 +355,41 @@ def run(data: Path, out: Path, name: str, n: int) -> None:
                 print(json.dumps(scored(model, known)), file=file, flush=True)
 
 
+def report_two(names: Sequence[str], found: Sequence[Sequence[Mapping[str, Any]]], write: bool) -> None:
+    """Print the comparison of two scorers, or write its section."""
+    compared = two_scorers(names, found)
+    print(compared)
+    if write:
+        told = "The answers that both scorers have read, as in *The source of real answers*."
+        head = f"## The source of real answers, by two scorers\n\n{conditions(scorers=' and '.join(names))}"
+        write_section("real-answers-scorers", f"{head}\n\n{told}\n\n{compared}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--n", type=int, default=40, help="answers per set")
+    parser.add_argument("--than", nargs=2, metavar=("NAME", "OTHER"), help="another scorer and its FILE")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     if not asked.write:
         run(asked.data, asked.out, asked.model, asked.n)
     found = lines(asked.out)
-    counts = ", ".join(f"{sum(row['id'].startswith(of) for row in found)} of {of}" for of in SETS)
+    if asked.than:
+        name, other = asked.than
+        report_two((asked.model, name), (found, lines(Path(other))), asked.write)
+        return
     print(HEAD, *table(found), "", misses(found), "", ahead(found), sep="\n")
     if asked.write:
         sizes = sorted(Counter(len(row["passages"]) for row in found).items())
         told = (
-            f"Answers: {counts}; {', '.join(f'{many} with {size} passages' for size, many in sizes)}. One passage "
-            "(HotpotQA: one or two) is the source, half of the others or more are the nearest to the answer by BM25, "
-            f"the rest the nearest to the question. An answer of more than {WHOLE} words is asked in spans of {PIECE} "
-            "and counts as their mean. Of equal firsts the share that is a source counts. That occlusion both ways "
+            f"Answers: {counts_of(found)}; {', '.join(f'{many} with {size} passages' for size, many in sizes)}. One "
+            "passage (HotpotQA: one or two) is the source, half of the others or more are the nearest to the answer by "
+            "BM25, the rest the nearest to the question. "
+            f"An answer of more than {WHOLE} words is asked in spans of {PIECE} and counts as their mean. "
+            "Of equal firsts the share that is a source counts. That occlusion both ways "
             "counts probability, not nats, was chosen on the first 162 answers."
         )
         section = [

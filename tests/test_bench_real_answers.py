@@ -5,7 +5,18 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from bench.real_answers import BOTH_WAYS, Sourced, among_neighbours, hit, kind_of, misses, rows_of, shapley, spans_of
+from bench.real_answers import (
+    BOTH_WAYS,
+    Sourced,
+    among_neighbours,
+    hit,
+    kind_of,
+    misses,
+    rows_of,
+    shapley,
+    spans_of,
+    two_scorers,
+)
 
 TEXTS = {
     "Tin melts at 232 degrees.": "Tin",
@@ -83,3 +94,14 @@ def test_kinds_of_spans_and_who_misses_them():
     assert kind_of(row(passages=("Tin", "It flows"), question="Which lead melts?")) == "the words of the question"
     said = misses([row(passages=("Lead melts", "Lead melts"))]).splitlines()
     assert said[2] == "| the same words in another passage | 1 | 0 | 0 | 1 |"
+
+
+def test_two_scorers_are_compared_on_the_answers_of_both():
+    wrong = row(left_out=np.log([[0.5, 0.5], [0.1, 0.25], [0.7, 0.6], [0.2, 0.25]]).tolist())
+    larger = [row(id=f"NQ {n}") for n in range(4)]
+    smaller = [row(id="NQ 0"), {**wrong, "id": "NQ 1"}, row(id="NQ 9")]
+    lines = two_scorers(("larger", "smaller"), (larger, smaller)).splitlines()
+    first, second = [line for line in lines if line.startswith(f"| {BOTH_WAYS} |")]
+    assert lines[0] == "Answers: 2 of NQ, 0 of CLAP NQ, 0 of HotpotQA.", "NQ 0 and NQ 1 alone"
+    assert first.startswith(f"| {BOTH_WAYS} | larger | 1.00 |  |  | 1.00 (") and "| +0.500 (" in first
+    assert second.startswith(f"| {BOTH_WAYS} | smaller | 0.50 |  |  | 0.50 (") and second.endswith("|  |")
