@@ -126,6 +126,7 @@ ASKED = ("clapnq", "xquad_en", "nq_gold_passage")  # questions of one page each,
 RUNS = (
     steps("small", SMALL, 0, 64),
     steps("capable", CAPABLE, 44, 1024),
+    steps("raise-capable", CAPABLE, 44, 160, ("raise",)),
     attr_rag("small", LONG, SMALL, 0, 128),
     attr_rag("capable", LONG, CAPABLE, 0, 192),
     refinement("small", HOTPOT, SMALL, 0),

@@ -13,6 +13,7 @@ certainty, and a word that governs over several sentences. Without the parser no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -32,6 +33,9 @@ _SHARED = ("nsubj", "nsubjpass", *AUXILIARIES)  # what a later verb of a series 
 _IF = word_set("if unless whether")
 _UNDER_WILL = _IF | word_set("may might could possibly perhaps unlikely")  # less than "will"
 _NOT_YET = word_set("yet still")
+_IN_PART = re.compile(r"\b(?:in (?:part|theory|principle)\b(?! of)|subject to\b)", re.IGNORECASE)
+_TO_BE = word_set("will shall")
+_ABLE = word_set("can could must")  # a fact with these says no more than "may", "allows", "requires"
 _DEPENDENT = ("xcomp", "ccomp", "acl", "pcomp", "acomp", "oprd", "prep")
 
 
@@ -45,7 +49,7 @@ def states(sentence: str, fact: str) -> bool:
     wanted = _words(fact)
     if len(wanted) < 3 or opens_with_pronoun(fact):
         return False
-    found = [_words(part) for part in sentence.split(";")]
+    found = [_words(part) for part in sentence.split(";") if len(_IN_PART.findall(part)) <= len(_IN_PART.findall(fact))]
     ways = ((_picked(words[::way], wanted[::way]), words) for words in found for way in (1, -1))
     return any(kept and _is_whole(kept, words) for kept, words in ways)
 
@@ -104,11 +108,13 @@ def left_open(text: str, fact: str) -> str:
         return ""
     own = {form for token in said if token.pos_ != "PROPN" for form in _forms(token)}  # "May" is no "may"
     weigh = _UNDER_WILL if "will" in own else LEAVE_OPEN | _IF
+    if any(token.tag_ == "VBD" or _lemma(token.lower_) == "have" for token in (main, *_auxiliaries(main))):
+        weigh = weigh | _TO_BE  # "will open" leaves "opened" open, not "opens in May"
 
     def opened(word: Token) -> str:
         return _to_come(word) or next((token.text for token in _governing(word, own) if weigh & _forms(token)), "")
 
-    if opened(main):
+    if opened(main) or any(token.lower_ in _ABLE for token in _auxiliaries(main)):
         return ""
     first = ""
     for part in sentences(text):
@@ -125,6 +131,10 @@ def _main(said: Doc) -> Token | None:
     root = next((token for token in said if token.head == token), None)
     told = (c for c in root.children if c.dep_ in ("attr", "acomp")) if root is not None and root.pos_ == "AUX" else ()
     return next(iter(told), root)
+
+
+def _auxiliaries(verb: Token) -> list[Token]:
+    return [child for child in verb.children if child.dep_ in AUXILIARIES]
 
 
 def _to_come(word: Token) -> str:

@@ -31,6 +31,9 @@ SUPPORTIVE = Ruling(verdict="supportive", by="v", note="supportive by v")
         ("He is believed to have died in 1990.", "He died in 1990.", "believed"),
         ("Sales almost doubled in 2019.", "Sales doubled in 2019.", "almost"),
         ("Nearly all members voted for it.", "All members voted for it.", "Nearly"),
+        ("The old pier will be torn down in May.", "The pier was torn down.", "will"),
+        ("Support for it will be dropped.", "Support for it has been dropped.", "will"),
+        ("The clerk denied selling the list.", "The clerk sold the list.", "denied"),
     ],
 )
 def test_plans_possibilities_conditions_and_claims_leave_open_what_they_are_about(text: str, fact: str, word: str):
@@ -47,6 +50,9 @@ def test_plans_possibilities_conditions_and_claims_leave_open_what_they_are_abou
         ("The mayor announced that the pool is open.", "The pool is open."),
         ("The plant is expected to open in 2018.", "The plant will open in 2018."),
         ("The bridge may close.", "The bridge may close."),
+        ("Guests may park here.", "Guests can park here."),
+        ("The act requires firms to report.", "Firms must report."),
+        ("The pool will open in May.", "The pool opens in May."),
         ("The board plans to approve the merger.", "The board plans to approve the merger."),
         ("The board planned to approve the merger. In July it approved it.", "The board approved the merger."),
         ("The set should be sold.", "The set is old."),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from engine.core.text import sentences
 from engine.english.pronouns import opens_with_pronoun
-from engine.methods.are.names import is_named, opening_name
+from engine.methods.are.names import is_named, names, opening_name
 from engine.methods.are.quantities import in_other_order
 from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import Evidence
@@ -82,7 +82,8 @@ def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = 
     """The anchor of each passage, the best first; `cited` are numbers of case passages."""
     texts = [f"{one.title}\n{one.text}" for one in considered]
     weights = _weights(fact, texts)
-    found = [_anchor(fact, place, one, weights, cited) for place, one in enumerate(considered)]
+    full = [name for _, _, name in names(fact) if " " in name and any(name in text for text in texts)]
+    found = [_anchor(fact, place, one, weights, cited, full) for place, one in enumerate(considered)]
     if name := opening_name(fact):
         there, own = [is_named(name, text) for text in texts], rough_stems(name)
         most = max((one.worth for one in found if there[one.evidence]), default=-1.0)
@@ -143,8 +144,14 @@ def _named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -
     return before[-1]
 
 
-def _anchor(fact: str, place: int, one: Evidence, weights: dict[str, float], cited: Collection[int]) -> Anchor:
+def _anchor(
+    fact: str, place: int, one: Evidence, weights: dict[str, float], cited: Collection[int], full: Sequence[str] = ()
+) -> Anchor:
+    """The passage's anchor; it has a name of `full`, which another passage gives, also by a part of it."""
     lacking = missing(fact, on_fact(fact, one))
+    if full and lacking:
+        known = [name.split() for name in full if is_named(name, f"{one.title}\n{one.text}")]
+        lacking = tuple(word for word in lacking if not any(word in name for name in known))
     gone = {word for name in lacking for word in rough_stems(name)}
     asked = {word: weight for word, weight in weights.items() if word not in gone}
     total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))

@@ -20,7 +20,7 @@ from engine.core.progress import Watch
 from engine.core.text import ANY_CITATION, Span
 from engine.english.pronouns import Known, resolve
 from engine.english.statements import clause_starts, is_governed, split_with_pieces, unsplit
-from engine.methods.are.outline import OutlinedSentence, cells, is_label, outline
+from engine.methods.are.outline import DOCUMENTS, OutlinedSentence, cells, is_label, outline
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
 from engine.methods.are.verdict import asked
 from engine.models.protocols import Writer
@@ -32,6 +32,17 @@ _SHORTEST = 3  # words on either side of a cut
 _ASKED = re.compile(r"\?[*\s]*$|^[*\s]*[\"“‘«(].*\?[\"”’»)*\s]*$", re.DOTALL)
 _SORRY = re.compile(r"(?:i am|i['’]m) (?:\w+ )?sorry\W*|i apologi[sz]e\W*|my apologies\W*", re.IGNORECASE)
 _LABEL = re.compile(r"\W*(?:\w{1,3}[.)]\s+)?\*\*([^*\n]{1,60}?)(?::\*\*|\*\*\s?[:–—])(?=\s+\S)")  # "**Dose:** 5 mg"
+# Words in front of a claim that are no part of it: a small verifier bears out "No, the bridge is shut" less often
+_NAMED = (
+    rf"(?:(?:the|these|this|your) (?:given |provided |above |cited |retrieved )*{DOCUMENTS}|{DOCUMENTS} ?\[?\d+\]?)"
+)
+_OPENING = re.compile(
+    r"\W*(?:(?:yes|no|in (?:short|summary|conclusion)|overall|to (?:summari[sz]e|sum up)),"
+    r"|(?:it(?: is|['’]s) (?:worth|important) (?:noting|to note)|it should be noted|(?:please )?note) that"
+    rf"|(?:according to|as (?:stated|mentioned|noted|described) in|based on) {_NAMED} ?(?:\[?\d+\]?)?,"
+    rf"|(?:the )?{DOCUMENTS} ?\[?\d+\]? (?:says?|states?|mentions?|notes?|explains?|reports?) that)\s+(?=\S)",
+    re.IGNORECASE,
+)
 
 
 def clause_spans(text: str) -> tuple[Span, ...]:
@@ -149,7 +160,10 @@ def facts_by_rules(text: str, clauses: Sequence[Clause]) -> list[Clause]:
         earlier = earlier.after(sentence.lead) if sentence.lead != lead else earlier
         lead = sentence.lead
         label = _LABEL.match(clause.text)
-        words = blanked(clause.text if label is None else " " * label.end() + clause.text[label.end() :])
+        ahead = label.end() if label else 0
+        if opening := _OPENING.match(clause.text, ahead):
+            ahead = opening.end()
+        words = blanked(" " * ahead + clause.text[ahead:])
         found = split_with_pieces(words) if sentence.whole else [unsplit(words)]
         opens = [next((origin for place, origin, _ in copied if place == 0), 0) for _, copied in found]
         own = Known().after(found[opens.index(min(opens))][0]).people if found else earlier

@@ -33,17 +33,17 @@ _GENERAL = re.compile(
     r"|tl;?dr|answer|explanation|description|disclaimer|values?)",
     re.IGNORECASE,
 )
-_DOCUMENTS = r"(?:passages?|documents?|sources?|contexts?|excerpts?|texts?|materials?)"
+DOCUMENTS = r"(?:passages?|documents?|sources?|contexts?|excerpts?|texts?|materials?)"
 _SAY = (
     r"(?:mention|say|state|contain|provide|specify|include|give|discuss|address|cover|indicate|describe|explain|name)"
 )
 _NOT_SAID = re.compile(
     r"(?:however,? |unfortunately,? |but )*(?:"
-    rf"(?:the |these |your )(?:\w+ ){{0,3}}{_DOCUMENTS}(?: (?:provided|given|above))?"
+    rf"(?:the |these |your )(?:\w+ ){{0,3}}{DOCUMENTS}(?: (?:provided|given|above))?"
     rf" (?:do|does|did)(?: not|n['’]t) {_SAY}\b"
-    rf"|there(?: is|['’]s) no (?:\w+ ){{0,2}}(?:mention|information|indication)\b.*\b{_DOCUMENTS}\b"
+    rf"|there(?: is|['’]s) no (?:\w+ ){{0,2}}(?:mention|information|indication)\b.*\b{DOCUMENTS}\b"
     r"|i (?:could|can|ca|did|do)(?: ?not|n['’]t) (?:find|have|see)\b"
-    rf".*(?: in the (?:\w+ ){{0,2}}{_DOCUMENTS}\b| information\b)"
+    rf".*(?: in the (?:\w+ ){{0,2}}{DOCUMENTS}\b| information\b)"
     rf"|(?:\w+: )?this (?:summary|answer|response) is based (?:solely|only) on\b)"
     r"|.*: (?:not (?:mentioned|stated|specified|given|provided)|n/?a)$",
     re.IGNORECASE,
@@ -56,7 +56,9 @@ _POINTS = re.compile(
 )
 _REFERS = re.compile(r"\W*(?:sources?|references?)\b\W*:.*(?:\]\(|https?:|\bpp?\. ?\d)", re.IGNORECASE)
 _AGREES = re.compile(
-    r"(?:sure|certainly|of course|absolutely|okay|ok|got it|understood|happy to help)[.!]?", re.IGNORECASE
+    r"(?:yes|no|sure|certainly|of course|absolutely|okay|ok|got it|understood|happy to help"
+    r"|(?:yes, )?that(?: is|['’]s) (?:right|correct|true))[.!]?",
+    re.IGNORECASE,
 )
 _GREETS = re.compile(r"(?:dear|hi|hello|hey|good (?:morning|afternoon|evening))\b[^.!?]{0,60}[,!:]", re.IGNORECASE)
 _CLOSES = re.compile(

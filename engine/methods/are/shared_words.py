@@ -21,7 +21,12 @@ WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s?(?!\w)")
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'’&-]*(?:\.(?=\w)[\w'’&-]+)*")
-_NO_NAMES = STOP_WORDS | NUMBER_WORDS.keys()
+_NO_NAMES = STOP_WORDS | NUMBER_WORDS.keys() | {"unlike"}
+# "5 May instead of 7 May": the fact says nothing of the second
+_DENIED = re.compile(
+    r"\b(?:not|rather than|instead of|unlike|except(?: for)?)(?: (?:the|an?|in|at|on|by|for|from|to|of))* $",
+    re.IGNORECASE,
+)
 _POSSESSIVE_END = re.compile(r"['’]s?$")
 # "56, 000" and "1. 3 million", as tokenised and scanned text has them
 _TORN = re.compile(r"(?<=\d)\s*(,(?=\s*\d{3}(?!\d))|\.(?=\s*\d+\s*(?:%|percent|(?:m|b|tr)illion)))\s*(?=\d)")
@@ -72,9 +77,9 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     """Numbers, months and names of the fact that are missing in the evidence; a comparison counts by value.
 
     A day counts with its month: "5 March" is missing from "five on 8 March". A day "after" or "before" is left to the
-    verifier. The first word of the fact, or behind a label, counts as a name only where it stands capitalised elsewhere
-    or is followed by one. A number that the evidence has with blanks inside ("56, 000"), as tokenised and scanned text
-    does, is there.
+    verifier, and of what the fact denies ("not 5,000", "unlike France") it says nothing. The first word of the fact, or
+    behind a label, counts as a name only where it stands capitalised elsewhere or is followed by one. A number that the
+    evidence has with blanks inside ("56, 000"), as tokenised and scanned text does, is there.
 
     A number is missing, too, where the evidence has it with other units alone.
 
@@ -91,15 +96,19 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     days, named = {(day, month) for _, _, day, month in dates(evidence)}, {name for _, _, name in months(evidence)}
     wrong = {start for start, _, day, month in dates(fact) if days and month in named and (day, month) not in days}
     mine = [q for q in quantities(fact) if not (q.comparison and _within(q.comparison_start, compared))]
+    mine = [q for q in mine if not _DENIED.search(fact, 0, q.start)]
     numbers = [q.text for q in mine if q.start in wrong or not any(_bears(q, other) for other in theirs)]
     held = {stem(word.lower()) for word in _PART.findall(evidence)}
-    said = dict.fromkeys(name for start, _, name in months(fact) if not _within(start, compared))
+    said = dict.fromkeys(
+        name for start, _, name in months(fact) if not (_within(start, compared) or _DENIED.search(fact, 0, start))
+    )
     names: list[str] = []
     for match in _NAME.finditer(fact):
         word = _POSSESSIVE_END.sub("", match.group())
         plain = word.lower() in _NO_NAMES or (_opens(fact, match.start()) and not _is_name(fact, match))
         there = any(stem(part.lower()) in held for part in _PART.findall(word))
-        if not (plain or there or word in CURRENCIES or word in names or _within(match.start(), compared + measured)):
+        kept = plain or there or word in CURRENCIES or word in names or _DENIED.search(fact, 0, match.start())
+        if not (kept or _within(match.start(), compared + measured)):
             names.append(word)
     numbers += [one for one in _in_other_units(fact, evidence) if not any(number in one for number in numbers)]
     return (*dict.fromkeys(numbers), *names, *(m for m in said if m not in names and stem(m.lower()) not in held))

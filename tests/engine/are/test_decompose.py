@@ -185,6 +185,11 @@ def test_behind_what_is_its_own_it_is_still_the_thing_before(text, last):
     assert decompose(text).clauses[-1].facts[0].text == last
 
 
+def test_a_pronoun_brings_its_noun_without_brackets():
+    (_, clause) = decompose("Ada Berg (1901-1977) was a painter. She moved to Cork in 1950.").clauses
+    assert [fact.text for fact in clause.facts] == ["Ada Berg moved to Cork in 1950"]
+
+
 def test_a_subject_that_is_said_to_be_a_person_is_not_it():
     known = Known().after("The Alder Bridge opened.").after("The Alder Bridge's engineer was Ida Mohr.")
     assert resolve("It is long", known)[0] == "The Alder Bridge is long"
@@ -256,6 +261,16 @@ def test_the_head_of_a_table_and_a_question_claim_nothing(text, clauses):
         ("Certainly. The term is five years. See also section 4.", ["The term is five years"]),
         ("**Sources:** [Lease](https://a.org), p. 3\n- Source: Lake Inari", ["Source: Lake Inari"]),
         ("I'm sorry, but the documents do not name a fee.", ["the documents do not name a fee"]),
+        ("Yes.\n\nThe term is five years.", ["The term is five years"]),
+        ("No, the gate is shut. In short, it is old.", ["the gate is shut", "the gate is old"]),
+        ("It is worth noting that the gate leaks.", ["the gate leaks"]),
+        (
+            "According to Passage 1, the gate is old. As noted in the documents, it leaks.",
+            ["the gate is old", "the gate leaks"],
+        ),
+        ("Document [2] states that the gate is old.", ["the gate is old"]),
+        ("According to police documents, the gate is old.", ["According to police documents, the gate is old"]),
+        ("No gate is old. Note 3 is old.", ["No gate is old", "Note 3 is old"]),
         ("They may contain lead: treat them with bleach.", ["They may contain lead", "treat them with bleach"]),
         ("Here are the fees: adults pay 90.", ["Here are the fees: adults pay 90"]),
         ("Hello, the rent is 900!", ["Hello, the rent is 900"]),

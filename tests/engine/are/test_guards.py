@@ -105,6 +105,20 @@ def test_a_passage_that_differs_in_the_name_alone_or_has_a_part_of_it_is_not_on_
     ]
 
 
+@pytest.mark.parametrize(
+    ("fact", "full", "short", "lacking"),
+    [
+        ("Ada Berg sold the mill in 1990.", "Ada Berg was born in Cork.", "Berg sold the mill in 1990.", ()),
+        ("Orvel Mills bought a kiln.", "Orvel Mills is a firm.", "In May Orvel bought a kiln.", ()),
+        ("Ada Berg sold the mill in 1990.", "Ada Berg was born in Cork.", "Bo Berg sold the mill in 1990.", ("Ada",)),
+        ("Ada Berg sold the mill in 1990.", "Cork has a mill.", "Berg sold the mill in 1990.", ("Ada",)),
+    ],
+)
+def test_a_passage_that_has_a_part_of_a_name_that_another_gives_in_full_does_not_lack_it(fact, full, short, lacking):
+    found = {one.evidence: one for one in anchors(fact, [case(full), case(short, 2)])}
+    assert found[1].lacking == lacking
+
+
 def test_what_is_quoted_of_a_passage_is_the_sentence_with_the_words_that_few_of_its_sentences_hold():
     passage = case("The pump of the plant is old. Ann runs the plant. The pump needs oil.")
     quoted = closest("The pump of the plant needs coal", passage)
@@ -428,6 +442,10 @@ def test_modifiers_and_other_verbs_of_a_series_may_be_left_out(sentence: str, fa
         ("The least busy mill was sold.", "The busy mill was sold"),
         ("Ann Lund was the only female miller.", "Ann Lund was the only miller"),
         ("The former miller Ann Lund spoke.", "The miller Ann Lund spoke"),
+        ("The mill opened on Sundays until 2019.", "The mill opened on Sundays"),
+        ("Guests pay half when they book early.", "Guests pay half"),
+        ("The mill was restored in part.", "The mill was restored"),
+        ("The sale of the mill was agreed subject to a survey.", "The sale of the mill was agreed"),
     ],
 )
 def test_what_takes_something_back_or_belongs_to_another_word_is_not_stated(sentence: str, fact: str):

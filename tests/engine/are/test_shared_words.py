@@ -27,6 +27,9 @@ from engine.methods.are.shared_words import missing, shared_words
         ("It ran from 2019 to 2021", "The study (2019-2021) ended.", ()),
         ("It took 10 days", "It took 5-8 days.", ("10",)),
         ("Ada Gri\ufb03n signed", "It was signed by Ada Griffin.", ()),
+        ("It seats 90 guests, not 120", "It seats 90 guests.", ()),
+        ("Unlike Riga, Cork opens in May rather than in June", "Cork opens in May.", ()),
+        ("Ada did not reach Riga", "Ada turned back.", ("Riga",)),
     ],
 )
 def test_what_the_evidence_lacks(fact, evidence, lacking):
