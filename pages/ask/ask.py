@@ -115,40 +115,43 @@ def last_asked() -> str | None:
 
 
 def question_fields(case: Case | None) -> None:
-    """The fields of a question."""
+    """The fields of a question; not a form, which would lose on another page what was typed and not yet asked."""
     first = last_asked() if case is None or case.id == FIRST_CASE else case.corpus
     corpora = sorted((c.name for c in list_corpora()), key=lambda name: name != first)
     if not corpora:
         st.info("There are no documents yet. Add some on the Corpora page.")
         return
-    # Outside the form, so that the questions to try follow it at once.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         corpus = st.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session", width=420)
         questions_to_try(corpus)
         draw_models_line()
-    with st.form("ask", border=False):
-        question = st.text_area(
-            "Question", key="question", height=72, placeholder="What do you want to know about these documents?"
-        )
-        if run is not None and run.ended:
-            say_problem(run, "Stopped. The case keeps the finished steps." if run.case is not None else "")
-        middle, writer, right = st.columns([4, 4, 2], vertical_alignment="bottom")
-        method = middle.selectbox(
-            "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
-        )
-        model = writer.selectbox(
-            "Written by",
-            writer_options("auto", "reader"),
-            key="ask_model",
-            format_func=model_title,
-            accept_new_options=True,
-            persist_state="session",
-            help="auto: the default writer of Settings, which quotes the documents unless you chose a model. Or name a "
-            "model: embedded, an installed one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
-        )
-        if right.form_submit_button("Ask", type="primary", width="stretch"):
-            begin(question, corpus, method, model or "auto")
-            st.rerun()
+    question = st.text_area(
+        "Question",
+        key="question",
+        height=72,
+        placeholder="What do you want to know about these documents?",
+        persist_state="session",
+    )
+    if run is not None and run.ended:
+        say_problem(run, "Stopped. The case keeps the finished steps." if run.case is not None else "")
+    middle, writer, right = st.columns([4, 4, 2], vertical_alignment="bottom")
+    method = middle.selectbox(
+        "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
+    )
+    model = writer.selectbox(
+        "Written by",
+        writer_options("auto", "reader"),
+        key="ask_model",
+        format_func=model_title,
+        accept_new_options=True,
+        persist_state="session",
+        help="auto: the default writer of Settings, which quotes the documents unless you chose a model. Or name a "
+        "model: embedded, an installed one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
+    )
+    # The field sends its text on this key, then the button is pressed.
+    if right.button("Ask", type="primary", width="stretch", shortcut="Ctrl+Enter"):
+        begin(question, corpus, method, model or "auto")
+        st.rerun()
     settings_panel("retrieval", "reader", "decoding", "prompting", "selection", paper="attr-rag")
 
 

@@ -35,7 +35,7 @@ def ask(page, app, model):
     box = page.get_by_role("combobox", name="Written by")
     box.click()
     page.get_by_role("option", name=model, exact=True).click()
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Ask Shortcut").click()
 
 
 def test_a_local_model_streams_and_cancel_stops_it(app_with_model, page, look):
