@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from components import state
@@ -30,16 +32,17 @@ def ask_for(
     key: str = "",
     lead: str = "",
     done: bool = False,
+    view: Callable[[Case], None] = lambda case: None,
 ) -> None:
     """A button that starts the analysis, with its cost and `more` to say of it; while it runs, progress and cancel.
 
     `lead` says what it does; where it is `done`, all folds to a line. `key` tells apart several buttons for one kind.
-    `settings` are the session's where none are given.
+    `settings` are the session's where none are given. `view` draws the result under it, also while it grows.
     """
     name, options = f"{kind}:{case.id}", options or kind_named(kind).options(model=model)
     run = state.run_of(name)
     if run is not None and not run.ended:
-        _watch(name, key)
+        _watch(name, key, case, view)
         return
     cost = workbench().using(settings or chosen_settings()).cost(case, kind, options) + more
     if lead and not done:
@@ -53,6 +56,7 @@ def ask_for(
     right.caption(plain(cost[:1].upper() + cost[1:]))
     if run is not None:
         say_problem(run)
+    view(case)
 
 
 def begin(case: Case, kind: str, options: Value, name: str, label: str = "", settings: Settings | None = None) -> None:
@@ -67,8 +71,8 @@ def begin(case: Case, kind: str, options: Value, name: str, label: str = "", set
 
 
 @st.fragment(run_every=0.8)
-def _watch(name: str, key: str = "") -> None:
-    """Poll one running analysis."""
+def _watch(name: str, key: str, case: Case, view: Callable[[Case], None]) -> None:
+    """Poll one running analysis; `view` draws the case as it grows."""
     run = state.run_of(name)
     if run is None or not run.running:
         redraw()
@@ -78,6 +82,7 @@ def _watch(name: str, key: str = "") -> None:
     with left:
         cancel_button(run, key=f"cancel_{name}_{key}")
     right.caption("A run that you cancel keeps its finished part.")
+    view(run.case or case)
 
 
 def as_reported(case: Case, analysis: Analysis) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from components import state
@@ -50,7 +52,16 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
     kind = LEVELS[level]
     found = latest(case, kind, model)
     seconds = seconds_said(case, model, rows_of(case, kind, settings), kind)
-    ask_for(case, kind, LABELS[kind], model, seconds, lead=WHAT[kind], done=is_by(found, model))
+    view = partial(_result, kind=kind, model=model)
+    ask_for(case, kind, LABELS[kind], model, seconds, lead=WHAT[kind], done=is_by(found, model), view=view)
+    if found is not None:
+        attribution = Attribution.from_dict(found.result)
+        export_button(lambda: drawn_occlusion(case, attribution), key=f"{kind}_{case.id}")
+
+
+def _result(case: Case, kind: str, model: str) -> None:
+    """The text in its colours, the tables, floors and cost; the answer alone where nothing is scored yet."""
+    found = latest(case, kind, model)
     if found is None:
         answer_view(case.answer)
         return
@@ -61,7 +72,6 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
         source_map(attribution, case, key=f"map_{kind}_{case.id}")
     _tables(attribution, case, kind)
     st.caption(plain(floors_line(attribution)))
-    export_button(lambda: drawn_occlusion(case, attribution), key=f"{kind}_{case.id}")
 
 
 def by_another(found: Analysis, model: str) -> None:

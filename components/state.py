@@ -15,6 +15,7 @@ _RUNS = "groundwork_runs"
 _SETTINGS = "groundwork_settings"
 _SELECTED = "groundwork_selected"
 _ONCE = "groundwork_once"
+_ASKED = "groundwork_asked"
 ASKING = "groundwork_asking"  # another question is to be asked: its form is unfolded
 SELECTABLE = ("sentence", "fact", "passage")
 
@@ -64,10 +65,15 @@ def select(**chosen: int | str) -> None:
 
 def _link(selected: Mapping[str, str]) -> None:
     for name in SELECTABLE:
-        if name not in selected:
-            st.query_params.pop(name, None)
-        elif st.query_params.get(name) != selected[name]:
-            st.query_params[name] = selected[name]
+        _put(name, selected.get(name, ""))
+
+
+def _put(name: str, value: str) -> None:
+    """Set a value of the address bar; "" takes it out."""
+    if not value:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value
 
 
 def selected_sentence(most: int) -> int | None:
@@ -140,6 +146,17 @@ def see_runs() -> None:
 def forget_run(name: str) -> None:
     """Drop a finished run."""
     st.session_state.get(_RUNS, {}).pop(name, None)
+
+
+def asked() -> str:
+    """The id of the case that the session's question makes, "" without one; of a page loaded anew the address bar's."""
+    return str(st.session_state.setdefault(_ASKED, st.query_params.get("asked", "")))
+
+
+def keep_asked(case_id: str, *, running: bool) -> None:
+    """Remember the case of a question, in the address bar while it is `running`: a page loaded anew finds its run."""
+    st.session_state[_ASKED] = case_id
+    _put("asked", case_id if running else "")
 
 
 def first_time(name: str) -> bool:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 
 import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+from components.runs import Run
 from engine.analyses.kind import Again, Kind, Outcome
 from engine.analyses.registry import register, unregister
 from engine.cases.blocks import plain
 from engine.cases.store import added
 from engine.commands import main
+from engine.core.progress import Watch
 from engine.core.values import Analysis, AuditRecord, Stamp, Value
 from engine.report.build import html_report
 from engine.workbench import Workbench
@@ -49,11 +52,33 @@ def test_a_kind_is_found_everywhere(case):
     assert [n.status for n in replay_here(wrong).numbers if n.place.startswith("analyses[length]")] == ["drifted"]
 
 
-def test_a_page_offers_it_and_draws_it_as_the_report_does(case):
-    Workbench().analyse(case.id, "length")
+def test_a_result_is_told_as_it_grows_until_the_case_holds_one(case):
+    told = []
+    watch = Watch(case=lambda grown: told.append(grown.analysis("length").stored()["words"]))
+    Workbench().analyse(case.id, "length", watch=watch)
+    assert told == [0, 1, 2, 3, 3]  # the last one was stored
+    Workbench().analyse(case.id, "length", watch=watch)
+    assert told[5:] == [3]
+
+
+def opened(case):
+    """The page with the kind chosen, and what it says."""
     components.cache.workbench.clear()
     app = AppTest.from_file("../pages/inspect/attribution.py", default_timeout=60)
     app.query_params["case"] = case.id
     app.session_state["attribution_tab"] = "Faithfulness"
     next(box for box in app.run().selectbox if box.label == "Another method").select("length").run()
-    assert "It has 3 words." in " ".join(str(element.proto) for element in app.get("html"))
+    return app, " ".join(str(element.proto) for element in app.get("html"))
+
+
+def test_a_page_draws_it_while_it_grows(case):
+    half = added(case, Analysis(id="length", kind="length", stamp=Stamp(model="none"), result={"words": 2}))
+    components.cache.begun_runs()[f"length:{case.id}"] = Run(case=half, future=Future())
+    app, said = opened(case)
+    assert "Cancel" in [button.label for button in app.button]
+    assert "It has 2 words." in said
+
+
+def test_a_page_offers_it_and_draws_it_as_the_report_does(case):
+    Workbench().analyse(case.id, "length")
+    assert "It has 3 words." in opened(case)[1]

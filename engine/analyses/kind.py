@@ -255,6 +255,8 @@ def analyse(cases: CaseStore, case_id: str, kind: Kind[Any], options: Value, con
         for latest in grown(with_labels(case, review_of(marks)), kind, options, context):
             if kind.keeps_each:
                 saved = keep(latest)
+            elif latest.id not in held:  # what would be kept of a run that is stopped now
+                context.watch.case(kind.entered(case, latest))
     except GroundworkError:
         if latest is not None:
             marked = kind.stopped(latest)

@@ -22,7 +22,8 @@ class Watch:
     """The receiver of a long computation's progress; it also says whether to continue.
 
     `report(stage, done, total)` is called between batches, `text` with what is being written so far (None: nobody
-    reads along), `case` with the case as it was just saved; `cancel` is set from another thread.
+    reads along), `case` with the case as it was just saved, or as it would be saved by a stop; `cancel` is set from
+    another thread.
     """
 
     report: Report = lambda stage, done, total: None

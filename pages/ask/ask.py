@@ -16,7 +16,7 @@ from components.model_choice import METHOD_NAMES, draw_models_line, model_title,
 from components.polling import cancel_button, redraw, say_problem
 from components.provenance import provenance
 from components.ranking import ranking
-from components.runs import Run
+from components.runs import Run, Shared
 from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
 from components.source_view import open_source
 from components.steps import draw_steps
@@ -24,6 +24,7 @@ from engine.analyses.reading import KIND as READING
 from engine.answer.in_documents import doubted
 from engine.answer.quoting_reader import withheld
 from engine.cases.query import Query
+from engine.cases.store import new_case_id
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import FIRST_CASE, SAMPLES
@@ -38,20 +39,28 @@ TRIES = "questions_to_try"
 
 def begin(question: str, corpus: str, method: str, model: str) -> None:
     """Start a run for this session; a running one is asked to stop."""
-
     state.take_value(state.ASKING)
-    bench = chosen_workbench()
+    if run is not None:
+        run.stop()
+    forget()
+    bench, case_id = chosen_workbench(), new_case_id()
 
     def work(run: Run[Case]) -> Case:
-        return bench.ask(question, corpus, method=method, model=model, watch=run.watch)
+        return bench.ask(question, corpus, method=method, model=model, case_id=case_id, watch=run.watch)
 
-    state.keep_run("ask", questions().start(work, label=method))
+    state.keep_asked(case_id, running=True)
+    state.keep_run(run_name(), questions().start(work, label=method), shared=True)
+
+
+def run_name() -> str:
+    """The name of the question's run."""
+    return f"ask:{state.asked()}"
 
 
 @st.fragment(run_every=0.8)
 def watch_run() -> None:
     """Poll the running question: steps, text so far, cancel."""
-    run = state.run_of("ask")
+    run = state.run_of(run_name())
     if run is None or not run.running:
         redraw()
         return
@@ -67,13 +76,22 @@ def watch_run() -> None:
         ranking(run.case, key=f"ranking_{run.case.id}", moving=True)
 
 
-def finish(run: Run[Case]) -> None:
-    """Open the case of a finished run; a case half made is opened once, if it is kept."""
-    if run.case is not None and state.first_time(f"asked {run.case.id}") and workbench().cases.has(run.case.id):
-        state.open_case(run.case.id)
-    if not run.problem:
-        state.forget_run("ask")
+def finish(case_id: str, run: Run[Case] | Shared | None) -> None:
+    """Open the case of a question that ended, if it is kept; once, where it is half made.
+
+    `run` is None where it ended before the page was loaded anew.
+    """
+    if state.first_time(f"asked {case_id}") and workbench().cases.has(case_id):
+        state.open_case(case_id)
+    if run is None or not run.problem:
+        forget()
         redraw()  # the case picker, drawn before, shows the new case
+
+
+def forget() -> None:
+    """Drop the last question's run."""
+    state.forget_run(run_name())
+    state.keep_asked("", running=False)
 
 
 @st.fragment
@@ -115,40 +133,43 @@ def last_asked() -> str | None:
 
 
 def question_fields(case: Case | None) -> None:
-    """The fields of a question."""
+    """The fields of a question; not a form, which would lose on another page what was typed and not yet asked."""
     first = last_asked() if case is None or case.id == FIRST_CASE else case.corpus
     corpora = sorted((c.name for c in list_corpora()), key=lambda name: name != first)
     if not corpora:
         st.info("There are no documents yet. Add some on the Corpora page.")
         return
-    # Outside the form, so that the questions to try follow it at once.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         corpus = st.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session", width=420)
         questions_to_try(corpus)
         draw_models_line()
-    with st.form("ask", border=False):
-        question = st.text_area(
-            "Question", key="question", height=72, placeholder="What do you want to know about these documents?"
-        )
-        if run is not None and run.ended:
-            say_problem(run, "Stopped. The case keeps the finished steps." if run.case is not None else "")
-        middle, writer, right = st.columns([4, 4, 2], vertical_alignment="bottom")
-        method = middle.selectbox(
-            "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
-        )
-        model = writer.selectbox(
-            "Written by",
-            writer_options("auto", "reader"),
-            key="ask_model",
-            format_func=model_title,
-            accept_new_options=True,
-            persist_state="session",
-            help="auto: the default writer of Settings, which quotes the documents unless you chose a model. Or name a "
-            "model: embedded, an installed one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
-        )
-        if right.form_submit_button("Ask", type="primary", width="stretch"):
-            begin(question, corpus, method, model or "auto")
-            st.rerun()
+    question = st.text_area(
+        "Question",
+        key="question",
+        height=72,
+        placeholder="What do you want to know about these documents?",
+        persist_state="session",
+    )
+    if run is not None and run.ended:
+        say_problem(run, "Stopped. The case keeps the finished steps." if run.case is not None else "")
+    middle, writer, right = st.columns([4, 4, 2], vertical_alignment="bottom")
+    method = middle.selectbox(
+        "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
+    )
+    model = writer.selectbox(
+        "Written by",
+        writer_options("auto", "reader"),
+        key="ask_model",
+        format_func=model_title,
+        accept_new_options=True,
+        persist_state="session",
+        help="auto: the default writer of Settings, which quotes the documents unless you chose a model. Or name a "
+        "model: embedded, an installed one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
+    )
+    # The field sends its text on this key, then the button is pressed.
+    if right.button("Ask", type="primary", width="stretch", shortcut="Ctrl+Enter"):
+        begin(question, corpus, method, model or "auto")
+        st.rerun()
     settings_panel("retrieval", "reader", "decoding", "prompting", "selection", paper="attr-rag")
 
 
@@ -166,9 +187,9 @@ def try_question(text: str) -> None:
     """Fill the field with a question, close the list, and drop what went wrong with the last one."""
     state.set_value("question", text)
     state.set_value(TRIES, False)
-    last = state.run_of("ask")
+    last = state.run_of(run_name())
     if last is not None and last.ended:
-        state.forget_run("ask")
+        forget()
         # Where the error held the form open above a case, it stays open.
         state.set_value(state.ASKING, state.open_case_id() not in (None, FIRST_CASE))
 
@@ -181,12 +202,15 @@ heading(
     "retrieval",
     "attr-rag",
 )
-run = state.run_of("ask")
-if run is not None and run.ended:
-    finish(run)
+run = state.run_of(run_name())
+running = run is not None and not run.ended
+if asked := state.asked():
+    state.keep_asked(asked, running=running)
+    if not running:
+        finish(asked, run)
 case = open_case()
 ask_form(case)
-if run is not None and not run.ended:
+if running:
     watch_run()
 elif case is not None:
     st.divider()

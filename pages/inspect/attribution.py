@@ -1,6 +1,7 @@
 """Attribution: what each passage did to the answer, by leaving it out, by gradients, and how far to trust that."""
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -164,11 +165,16 @@ def faithfulness_tab(case: Case, model: str) -> None:
         key=f"further_{case.id}_{last}",  # a method that just ran is the one drawn
     )
     if chosen is not None:
-        found = latest(case, chosen, model)
-        ask_for(case, chosen, "Run it", model, done=is_by(found, model))
-        if found is not None:
-            by_another(found, model)
-            as_reported(case, found)
+        done = is_by(latest(case, chosen, model), model)
+        ask_for(case, chosen, "Run it", model, done=done, view=partial(further_result, kind=chosen, model=model))
+
+
+def further_result(case: Case, kind: str, model: str) -> None:
+    """The result of another method, if it has one."""
+    found = latest(case, kind, model)
+    if found is not None:
+        by_another(found, model)
+        as_reported(case, found)
 
 
 def used_tab(case: Case, model: str) -> None:

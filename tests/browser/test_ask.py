@@ -47,7 +47,7 @@ def test_asking_streams_a_cited_answer_into_a_new_case(app, page):
     page.goto(app.url)
     before = page.url
     page.get_by_label("Question", exact=True).fill("Which solvent extracts caffeine from the tea?")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Ask Shortcut").click()
     expect(page.get_by_role("heading", name="Which solvent extracts caffeine from the tea?")).to_be_visible()
     expect(answer_of(page).locator("button.cite").first).to_be_visible()
     assert "case=" in page.url
@@ -59,5 +59,19 @@ def test_asking_streams_a_cited_answer_into_a_new_case(app, page):
 def test_an_empty_question_says_what_to_do(app, page):
     page.goto(app.url)
     expect(answer_of(page)).to_be_visible()
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Ask Shortcut").click()
     expect(page.get_by_text("The question is empty.")).to_be_visible()
+
+
+def test_a_typed_question_is_there_again_after_another_page_and_ctrl_enter_asks_it(app, page):
+    page.goto(app.url)
+    expect(answer_of(page)).to_be_visible()
+    field = page.get_by_label("Question", exact=True)
+    field.fill("Which solvent extracts caffeine from the tea?")
+    page.get_by_role("link", name="Cases").click(delay=100)  # as a hand does: the field sends its text first
+    expect(page.get_by_role("heading", name="Cases", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Ask", exact=True).click()
+    expect(field).to_have_value("Which solvent extracts caffeine from the tea?")
+    field.fill("How is caffeine purified?")
+    field.press("Control+Enter")
+    expect(page.get_by_role("heading", name="How is caffeine purified?")).to_be_visible()

@@ -35,13 +35,15 @@ def ask(page, app, model):
     box = page.get_by_role("combobox", name="Written by")
     box.click()
     page.get_by_role("option", name=model, exact=True).click()
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Ask Shortcut").click()
 
 
-def test_a_local_model_streams_and_cancel_stops_it(app_with_model, page, look):
+def test_a_local_model_streams_also_after_a_reload_and_cancel_stops_it(app_with_model, page, look):
     ask(page, app_with_model, "scribe")
     expect(page.locator(".gw-answer")).to_be_visible()
     look(page, "ask_streaming")
+    page.reload()  # another session, which finds the run
+    expect(page.locator(".gw-answer")).to_be_visible()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("Stopped. The case keeps the finished steps")).to_be_visible()
     expect(page.locator(".card").first).to_be_visible()

@@ -264,9 +264,12 @@ def test_what_is_typed_and_not_yet_sent_is_there_again_after_another_page(app):
     field(app, "Answer").set_value(ANSWER).run()
     field(app, "Sources (put a line of --- between them)").set_value(SOURCES).run()
     app.switch_page("pages/ask/ask.py").run()
+    field(app, "Question").set_value("What of the tank?").run()
     app.switch_page("pages/ask/audit.py").run()
     assert field(app, "Answer").value == ANSWER
     assert field(app, "Sources (put a line of --- between them)").value == SOURCES
+    app.switch_page("pages/ask/ask.py").run()
+    assert field(app, "Question").value == "What of the tank?"
 
 
 def test_the_example_fills_the_form(app):

@@ -277,22 +277,27 @@ class EndsBetweenTwoLooks(Future):
 
 def test_what_ends_while_the_page_is_drawn_is_told(app):
     app.run()
-    app.session_state["groundwork_runs"] = {"ask": components.runs.Run(label="vanilla", future=EndsBetweenTwoLooks())}
+    keep_question(app, "gone", EndsBetweenTwoLooks())
     app.run()
     assert not app.exception
     assert [error.value for error in app.error] == ["It is gone."]
 
 
-def ended_question(case, error):
-    future = Future()
-    future.set_exception(error)
-    return {"ask": components.runs.Run(label="vanilla", case=case, future=future)}
+def keep_question(app, case_id, future, case=None):
+    run = components.runs.Run(label="vanilla", case=case, future=future)
+    app.session_state["groundwork_asked"] = case_id
+    app.session_state["groundwork_runs"] = {f"ask:{case_id}": run}
+    return run
+
+
+def end_question(app, case_id, error, case=None):
+    keep_question(app, case_id, Future(), case).future.set_exception(error)
 
 
 def test_a_question_that_failed_before_its_first_word_opens_no_case(app):
     app.run()
     gone = replace(components.cache.workbench().cases.load(FIRST_CASE), id="gone")
-    app.session_state["groundwork_runs"] = ended_question(gone, ServerError("It went away."))
+    end_question(app, "gone", ServerError("It went away."), gone)
     app.run()
     assert not app.exception
     assert [error.value for error in app.error] == ["It went away."]
@@ -303,7 +308,7 @@ def test_a_question_to_try_closes_the_list_and_clears_the_error_under_the_field(
     take_in(components.cache.workbench().cases)
     app.query_params["case"] = EXAMPLE
     app.run()
-    app.session_state["groundwork_runs"] = ended_question(None, QuestionError("It is empty."))
+    end_question(app, "gone", QuestionError("It is empty."))
     app.run()
     blocks = [node.type for node in app.main if node.type in ("text_area", "error")]
     assert blocks == ["text_area", "error"] and app.error[0].value == "It is empty."
@@ -321,13 +326,38 @@ def test_a_question_that_was_stopped_opens_its_case_once(app):
     cases = components.cache.workbench().cases
     half = replace(cases.load(FIRST_CASE), id="half", answer=Answer(text="", finished=False))
     cases.save(half)
-    app.session_state["groundwork_runs"] = ended_question(half, Cancelled("Stopped."))
+    end_question(app, "half", Cancelled("Stopped."), half)
     app.run()
     assert app.query_params["case"] == "half"
     app.query_params["case"] = FIRST_CASE
     app.run()
     assert not app.exception
     assert app.query_params["case"] == FIRST_CASE
+
+
+def loaded_anew(asked):
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    again.query_params["case"], again.query_params["asked"] = FIRST_CASE, asked
+    return again.run()
+
+
+def test_a_page_loaded_anew_shows_its_question_and_opens_the_case_when_it_ends(app):
+    app.run()
+    cases = components.cache.workbench().cases
+    run = components.runs.Run(label="vanilla", stage="answer", text="Water mel", future=Future())
+    run.future.set_running_or_notify_cancel()  # work in a thread goes on until its next batch
+    components.cache.begun_runs()["ask:later"] = run
+    again = loaded_anew("later")
+    assert not again.exception and again.query_params["asked"] == "later"
+    assert any("Water mel" in drawn.proto.body for drawn in again.get("html"))
+    next(button for button in again.button if button.label == "Cancel").click().run()
+    assert run.cancelling
+    cases.save(later := replace(cases.load(FIRST_CASE), id="later"))
+    run.future.set_result(later)
+    for session in (again.run(), loaded_anew("later")):  # also where it ended in between
+        assert not session.exception
+        assert session.query_params["case"] == "later" and "asked" not in session.query_params
+    assert loaded_anew("never").query_params["case"] == FIRST_CASE
 
 
 def test_progress_is_a_share_also_where_more_was_done_than_expected():

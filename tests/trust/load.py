@@ -195,7 +195,7 @@ def ask_in(tab: Any, run: str) -> None:
     corpus.fill(CORPUS)
     corpus.press("Enter")
     tab.get_by_role("textbox", name="Question").fill(QUESTION.format(run=run))
-    tab.get_by_role("button", name="Ask", exact=True).click()
+    tab.get_by_role("button", name="Ask Shortcut").click()
 
 
 def load(
