@@ -238,7 +238,7 @@ def attribution_of(
     """Differences of rows as a value; sources whose row is missing or not finite are left out and named."""
     kept = [j for j, row in enumerate(rows.without) if np.isfinite(row).all()]
     gone = ["+".join(map(str, group)) for j, group in enumerate(asked.groups) if j not in kept]
-    why = "the model's probability was not finite" if rows.whole else "the run was stopped or is still running"
+    why = "the model's probability was not finite" if rows.whole else "the run has not reached them"
     missing = (f"Not scored, because {why}: passage {', '.join(gone)}.",) if gone else ()
     drops = rows.full - rows.without[kept]  # (kept, tokens)
     wanted = [0, *(j + 1 for j in kept)]

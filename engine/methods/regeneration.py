@@ -132,7 +132,7 @@ def regenerating(
         )
         if 1 < len(answers) <= end:
             missing = ", ".join([*(f"source {number}" for number in range(len(answers), end)), "the floors"])
-            yield replace(found, notes=(f"Not scored, because the run was stopped or is still running: {missing}.",))
+            yield replace(found, notes=(f"Not scored, because the run has not reached them: {missing}.",))
     watch.report("writing without each source", len(answers), len(contexts))
     said = f"The floor uses {len(used)} unrelated passages instead of {PLACEBOS}."
     floors = {name: floor_of(values[end:], floor) for name, values in changes.items()}

@@ -177,7 +177,7 @@ def test_a_partial_run_is_not_compared(case):
 
 def test_banners_and_times():
     assert is_banner(banner("a", "b"))
-    assert is_banner("Not scored, because the run was stopped or is still running: passage 4.")
+    assert is_banner("Not scored, because the run has not reached them: passage 4.")
     assert not is_banner("Approximate: a sparse linear fit.")
 
 

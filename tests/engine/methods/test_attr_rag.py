@@ -106,7 +106,7 @@ def test_a_stopped_regeneration_has_the_sources_written_so_far_and_names_the_oth
         assert value.alphas == {metric: values[:written] for metric, values in whole.alphas.items()}
         found = attribution_of(value, "scripted")
         assert found.sources == tuple((n,) for n in range(1, written + 1)) and found.numerical_floor is None
-    assert grown[2].notes == ("Not scored, because the run was stopped or is still running: source 4, the floors.",)
+    assert grown[2].notes == ("Not scored, because the run has not reached them: source 4, the floors.",)
 
 
 def test_alpha_by_hand():
