@@ -161,8 +161,8 @@ def facts_by_rules(text: str, clauses: Sequence[Clause]) -> list[Clause]:
         lead = sentence.lead
         label = _LABEL.match(clause.text)
         ahead = label.end() if label else 0
-        if opening := _OPENING.match(clause.text, ahead):
-            ahead = opening.end()
+        if words_ahead := _OPENING.match(clause.text, ahead):
+            ahead = words_ahead.end()
         words = blanked(" " * ahead + clause.text[ahead:])
         found = split_with_pieces(words) if sentence.whole else [unsplit(words)]
         opens = [next((origin for place, origin, _ in copied if place == 0), 0) for _, copied in found]
