@@ -27,6 +27,7 @@ from engine.english.tree import (
     Inserted,
     Statement,
     first_conjunct,
+    follows_comma,
     has_child,
     in_brackets,
     in_one_quote,
@@ -110,6 +111,7 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or _is_excepted(word, joints)
         or _are_pairs(word)
         or _is_nested(chain)
+        or _may_be_the_speakers(chain)
         or _shares_end(chain)
         or _shares_standard(chain)
     )
@@ -265,14 +267,36 @@ def _are_pairs(word: Token) -> bool:
 def _is_nested(chain: Sequence[Token]) -> bool:
     """Is a later part one of the noun above the word, as parsed a part of the phrase inside it?
 
-    "The purchase of a lamp and the repair of an oven"; "fields untended and villages empty".
+    "The purchase of a lamp and the repair of an oven"; "fields untended and villages empty"; "a book in French, a pen
+    and a lamp".
     """
     word, *others = chain
     if word.dep_ == "amod":
         return any(part.pos_ == "ADP" for part in chain) or any(part.tag_ == "NNS" for part in others)
     above = {a.lower_ for a in word.ancestors if a.dep_ == "prep" and a.head.pos_ in NAMING}
     repeated = any(c.dep_ == "prep" and c.lower_ in above for part in others for c in part.children)
-    return word.dep_ == "pobj" and repeated and not has_child(word, "prep")
+    if word.dep_ != "pobj":
+        return False
+    before, last = word.doc[max(word.head.i - 1, 0)], others[-1]
+    behind = word.doc[min(last.i + 1, len(word.doc) - 1)]  # wherever it hangs: "art by Ann and songs by Bo"
+    again = before.pos_ in NAMING and last.pos_ == "NOUN" and behind.lower_ == word.head.lower_
+    listed = before.pos_ == "NOUN" and not _is_one(word) and any(map(_is_one, others))
+    return again or listed or (repeated and not has_child(word, "prep"))
+
+
+def _is_one(noun: Token) -> bool:
+    """Has it "a" in front, which is not of a name: "roles in Gaslight, A Star Is Born and Carrie"?"""
+    return noun.pos_ == "NOUN" and any(c.lower_ in ("a", "an") for c in noun.lefts)
+
+
+def _may_be_the_speakers(chain: Sequence[Token]) -> bool:
+    """Is a later past of what somebody said or of the speaker: "ruled that the deal was void and ordered a refund"?"""
+    word, *others = chain
+    described = word.lower_ in BE and has_child(word, "acomp", "attr")
+    earlier = described or any(c.lower_ == "had" for c in word.lefts)
+    pasts = (part for part in others if is_bare(part) and not has_child(part, "mark"))
+    told = word.dep_ == "ccomp" and word.head.tag_ == "VBD"
+    return told and earlier and any(can_be(part.lower_, "VBD") for part in pasts)
 
 
 def _shares_end(chain: Sequence[Token]) -> bool:
@@ -301,10 +325,12 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
     statement = statement.without(
         {t.i for t in first.doc[before : first.i] if t.lower_ == "both" and t.dep_ not in SUBJECTS}
     )
+    if first.dep_ in SUBJECTS and _is_enclosed(first):
+        statement = statement.without({first.right_edge.i + 1})
     held = {token.i for token in statement.tokens}
     whole = {t.i for t in first.subtree} & held
     gone = {t.i for other in chain if other.i > item.i for t in other.subtree}
-    gone |= {c.i for c in item.children if c.dep_ in ("cc", "preconj")}
+    gone |= {t.i for c in item.children if c.dep_ in ("cc", "preconj") for t in c.subtree}  # "as well as"
     mine = {t.i for t in item.subtree} & held - gone
     shared = _shared(first, item) & held if item != first else set()
     at = next(n for n, word in enumerate(statement.words) if not isinstance(word, Inserted) and word.i in whole)
@@ -322,10 +348,16 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
     return Statement(root, (*words, *rest[at:]), forms)
 
 
+def _is_enclosed(subject: Token) -> bool:
+    """Are the later subjects between commas: "Ann, as well as Bo, left"?"""
+    opened = any(c.dep_ == "cc" and follows_comma(c) for c in subject.children)
+    return opened and subject.doc[min(subject.right_edge.i + 1, len(subject.doc) - 1)].text == ","
+
+
 def _shared(first: Token, item: Token) -> set[int]:
     """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article and phrase."""
     taken: list[Token] = []
-    if first.pos_ in VERBAL and item.pos_ in VERBAL:
+    if first.pos_ in VERBAL and (item.pos_ in VERBAL or has_child(item, *SUBJECTS)):
         lent = ["mark"] if not has_child(item, "mark") else []
         taken = conditions(first)
         if not has_child(item, *SUBJECTS):

@@ -72,7 +72,11 @@ _CHOOSING = word_set("whichever whatever whoever whomever")
 _BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
 _WITH_ARTICLE = ("States", "Kingdom", "Netherlands", "Republic", "Emirates", "Philippines")
 _BARE = word_set("part north south east west")  # of
-_CAUSING = word_set("lead leads led cause causes caused make makes made mean means meant allow allows allowed result")
+_CAUSING = word_set(
+    "lead leads led leading cause causes caused causing make makes made making mean means meant meaning allow allows"
+    " allowed allowing result resulting force forces forced forcing prompt prompts prompted prompting leaving enable"
+    " enables enabled enabling kill kills killed killing"
+)
 _TENSES = {"is": "VBZ", "are": "VBP", "was": "VBD", "were": "VBD"}
 _FREE = word_set(
     "in on at by since near from between as for with during through until alongside under to of into about after before"
@@ -291,10 +295,13 @@ def _can_detach(verb: Token, comma: bool) -> bool:
     noun = verb.head
     if pronoun is None or pronoun.lower_ in _CHOOSING or noun.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
         return False
+    if is_negated(noun) or (noun.dep_ in ("attr", "appos", "conj") and is_negated(noun.head)):
+        return False  # "It was Ann, not Bo, who won"
     if pronoun.dep_ in SUBJECTS and not _fits(noun, verb, pronoun):
         return False
     if pronoun.tag_ == "WRB":
-        return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
+        rule = pronoun.lower_ == "when" and not finite_tags(verb) <= {"VBD"}  # "in June, when it rains": of each June
+        return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb and not rule
     own = pronoun.head == verb and pronoun.dep_ in (*SUBJECTS, "dobj")
     led = pronoun.dep_ == "pobj" and pronoun.head.head == verb and not has_child(verb, "conj")
     return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in SUBJECTS)
@@ -346,7 +353,8 @@ def _describes(participle: Token, comma: bool) -> bool:
     if participle.i < noun.i or noun.pos_ not in ("NOUN", "PROPN"):
         return False
     if participle.tag_ == "VBG":
-        return (comma or identified(noun) != noun) and bool(finite_tags(participle.sent.root))
+        known = comma or identified(noun) != noun
+        return known and bool(finite_tags(participle.sent.root)) and not _is_result(participle)
     known = comma or not (_is_restrictive(noun) or noun.dep_ == "ROOT")
     return participle.tag_ == "VBN" and any(True for _ in participle.rights) and known and not _is_vague(participle)
 
@@ -393,7 +401,8 @@ def _is_misread(apposition: Token) -> bool:
 def _is_so(verb: Token, comma: bool) -> bool:
     """Does the clause say what is so: with "although", or what was "when" or "where" something was?"""
     opening = verb.left_edge.lower_ if verb.left_edge.head == verb else ""
-    stated = opening in _STATED or (opening in _TIMED and (comma or finite_tags(verb) == {"VBD"}))
+    happened = finite_tags(verb) == {"VBD"} or (comma and opening != "when")  # ", when it rains" is a condition
+    stated = opening in _STATED or (opening in _TIMED and happened)
     return stated and not is_negated(verb.head)
 
 
@@ -406,9 +415,15 @@ def _is_of_subject(participle: Token, comma: bool) -> bool:
     opens = first.i == 0 and after < len(doc) and doc[after].text in (",", ":", "–", "—")
     other = participle.lower_ == "using" or (participle.tag_ == "VBG" and has_child(main, "agent"))
     passive = subject.dep_ == "nsubjpass" and other  # "was dissolved, using 20 mL", "was made by Ann, working"
-    dangling = passive or participle.lower_ in _LEADING or is_unreal(main)
+    dangling = passive or participle.lower_ in _LEADING or is_unreal(main) or _is_result(participle)
     marked = first.head == participle and first.dep_ in ("mark", "advmod")  # "when built"
     return (comma or opens) and not dangling and not marked
+
+
+def _is_result(participle: Token) -> bool:
+    """Does ", killing 12" behind the verb say what came of the whole event?"""
+    causes = participle.tag_ == "VBG" and participle.lower_ in _CAUSING
+    return causes and participle.i > verb_above(participle).i and follows_comma(participle)
 
 
 def _told_of(participle: Token) -> Token:
@@ -425,7 +440,8 @@ def _auxiliary(root: Token, noun: Token, *, series: bool) -> str:
     main = root.head
     while not (main.pos_ in VERBAL and finite_tags(main)) and main.head != main:
         main = main.head
-    present = root.dep_ == "appos" or (finite_tags(main) <= {"VBZ", "VBP"} and not _is_past(root))
+    tenses = {"VBZ", "VBP", "MD"} if root.tag_ == "VBG" else {"VBZ", "VBP"}  # "Ann, born in Cork, will"
+    present = root.dep_ == "appos" or (finite_tags(main) <= tenses and not _is_past(root))
     noun = noun.head.head if noun.tag_ in ("WDT", "WP") else noun  # "mills that run, using coal"
     said = _is_said_of_several(noun, series=series)
     many = said and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
@@ -500,6 +516,8 @@ def split_phrases(statement: Statement) -> list[Statement]:
     if (
         ("from" in said and said & ENDS)  # "rose from 2 in March to 3 in June"
         or any(map(has_gap, beside))
+        or any(map(is_negated, beside))  # "in Cork but not in Oslo"
+        or any(c.dep_ == "conj" and c.pos_ not in VERBAL for c in verb.rights)  # "by 2% in Cork and 5% in Oslo"
         or not all(any(c.children) for c in beside)  # misread: "within" alone in "within 30 days after the trip"
         or any(map(_is_counted, beside))
     ):

@@ -1140,3 +1140,105 @@ def test_letters_in_brackets_are_an_abbreviation_though_they_spell_a_word():
         "Ann is a clerk of the World Health Organization",
         "the World Health Organization is abbreviated as WHO",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The mayor, as well as the clerk, signed the deed.",
+            ["The mayor signed the deed", "the clerk signed the deed"],
+        ),
+        (
+            "The mill sold oats as well as rye and barley.",
+            ["The mill sold oats", "The mill sold rye", "The mill sold barley"],
+        ),
+    ],
+)
+def test_as_well_as_leaves_no_word_behind(sentence, facts):
+    assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Sales grew in Spain but not in Italy",
+        "The treaty was signed by the king, not by the mayor",
+        "Rents rose by 4% in Cork and 6% in Kerry",
+        "Credits were EUR 412,000 in 2022 and EUR 968,000 in 2023",
+    ],
+)
+def test_phrases_of_which_one_is_denied_or_has_an_amount_of_its_own_stay_together(sentence):
+    assert split(f"{sentence}.") == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("The dam broke, killing nine sheep.", ["The dam broke, killing nine sheep"]),
+        (
+            "The council passed a law, allowing shops to open on Sundays.",
+            ["The council passed a law, allowing shops to open on Sundays"],
+        ),
+        ("Ann left the firm in 1990, becoming a pilot.", ["Ann left the firm in 1990", "Ann became a pilot"]),
+        ("The firm, opening a plant in May, can hire Bo.", ["The firm can hire Bo", "The firm opens a plant in May"]),
+    ],
+)
+def test_what_came_of_an_event_is_not_said_of_its_subject(sentence, facts):
+    assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The shop sells bread from France and wine from Italy",
+        "She reads books about birds and films about trees",
+        "The box contains a manual in French, a cable and a battery",
+        "She bought a dress with pockets, a scarf and a belt",
+    ],
+)
+def test_a_series_behind_a_phrase_is_not_of_the_noun_inside_it(sentence):
+    assert split(f"{sentence}.") == [sentence]
+
+
+def test_a_series_inside_a_phrase_is_taken_apart():
+    assert split("He worked in towns and villages in Ireland.") == [
+        "He worked in towns in Ireland",
+        "He worked in villages in Ireland",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The court held that the deed was valid and rejected the appeal.",
+            ["The court held that the deed was valid and rejected the appeal"],
+        ),
+        (
+            "The clerk said that the safe was old and that the lock stuck.",
+            ["The clerk said that the safe was old", "The clerk said that the lock stuck"],
+        ),
+    ],
+)
+def test_a_later_verb_that_may_be_the_speakers_stays(sentence, facts):
+    assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "If it rains, the match is cancelled and tickets are refunded.",
+            ["If it rains, the match is cancelled", "If it rains, tickets are refunded"],
+        ),
+        (
+            "If a claim is late, it is refused and costs are charged.",
+            ["If a claim is late, it is refused", "If a claim is late, costs are charged"],
+        ),
+        ("The roof leaks in winter, when the snow melts.", ["The roof leaks in winter, when the snow melts"]),
+        ("It was the clerk, not the owner, who kept it.", ["It was the clerk, not the owner, who kept it"]),
+    ],
+)
+def test_a_condition_and_a_denial_are_not_lost(sentence, facts):
+    assert split(sentence) == facts
