@@ -28,6 +28,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _POSSESSIVE_END = re.compile(r"['’]s?$")
+_NEAR = 40  # characters
 # "56, 000" and "1. 3 million", as tokenised and scanned text has them
 _TORN = re.compile(r"(?<=\d)\s*(,(?=\s*\d{3}(?!\d))|\.(?=\s*\d+\s*(?:%|percent|(?:m|b|tr)illion)))\s*(?=\d)")
 
@@ -96,18 +97,18 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     days, named = {(day, month) for _, _, day, month in dates(evidence)}, {name for _, _, name in months(evidence)}
     wrong = {start for start, _, day, month in dates(fact) if days and month in named and (day, month) not in days}
     mine = [q for q in quantities(fact) if not (q.comparison and _within(q.comparison_start, compared))]
-    mine = [q for q in mine if not _DENIED.search(fact, 0, q.start)]
+    mine = [q for q in mine if not _is_denied(fact, q.start)]
     numbers = [q.text for q in mine if q.start in wrong or not any(_bears(q, other) for other in theirs)]
     held = {stem(word.lower()) for word in _PART.findall(evidence)}
     said = dict.fromkeys(
-        name for start, _, name in months(fact) if not (_within(start, compared) or _DENIED.search(fact, 0, start))
+        name for start, _, name in months(fact) if not (_within(start, compared) or _is_denied(fact, start))
     )
     names: list[str] = []
     for match in _NAME.finditer(fact):
         word = _POSSESSIVE_END.sub("", match.group())
         plain = word.lower() in _NO_NAMES or (_opens(fact, match.start()) and not _is_name(fact, match))
         there = any(stem(part.lower()) in held for part in _PART.findall(word))
-        kept = plain or there or word in CURRENCIES or word in names or _DENIED.search(fact, 0, match.start())
+        kept = plain or there or word in CURRENCIES or word in names or _is_denied(fact, match.start())
         if not (kept or _within(match.start(), compared + measured)):
             names.append(word)
     numbers += [one for one in _in_other_units(fact, evidence) if not any(number in one for number in numbers)]
@@ -122,6 +123,11 @@ def _in_other_units(fact: str, evidence: str) -> Iterator[str]:
         alike = [other for other in theirs if _digits(evidence[other.start : other.end]) == _digits(said) != ""]
         if one.measured and alike and all(other.measured for other in alike) and told.isdisjoint(one.keys):
             yield said
+
+
+def _is_denied(fact: str, place: int) -> bool:
+    """Does the fact say that what is there is not so?"""
+    return _DENIED.search(fact, max(0, place - _NEAR), place) is not None
 
 
 def _digits(written: str) -> str:
