@@ -19,7 +19,7 @@ _POINTS = r"[Ii]t(?! (?:is|was)\b.*\b(?:that|who)\b)"  # not "It was Ann who sol
 _THIS = r"[Tt]his(?= (?:is|was|has|had|can|may|will)\b)"  # not "this transfer"
 _PRONOUN = re.compile(rf"^(He|She|They|he|she|they|{_POINTS}|{_THIS})(?=\s+\w)")
 _POSSESSIVE = re.compile(r"^(His|Her|Its|Their|his|her|its|their)(?=\s+\w)")
-_BRACKETS = re.compile(r"\s*\([^()]*\)")  # "Ada Berg (1901-1977)"
+_BRACKETS = re.compile(r"\s+\([^()]*\)$")  # "Ada Berg (1901-1977)"
 _LONGEST = 8  # words of a subject that is put in
 _OWN = {"his": "he", "her": "she", "its": "it", "their": "they"}
 _POINTING = ("this", "that", "these", "those", "there", "each", "one")

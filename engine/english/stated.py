@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from engine.core.text import sentences, word_set
 from engine.english.parser import parse
 from engine.english.pronouns import opens_with_pronoun
-from engine.english.tree import AUXILIARIES, BE, SUBJECTS, VERBAL, first_conjunct, has_child
+from engine.english.tree import AUXILIARIES, BE, SUBJECTS, VERBAL, first_conjunct, has_child, is_negated
 from engine.english.words import COUNTS, LEAVE_OPEN, LIMITS
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ _IF = word_set("if unless whether")
 _UNDER_WILL = _IF | word_set("may might could possibly perhaps unlikely")  # less than "will"
 _NOT_YET = word_set("yet still")
 _IN_PART = re.compile(r"\b(?:in (?:part|theory|principle)\b(?! of)|subject to\b)", re.IGNORECASE)
-_TO_BE = word_set("will shall")
-_ABLE = word_set("can could must")  # a fact with these says no more than "may", "allows", "requires"
+_DENYING = word_set("deny refute dispute fail refuse")  # leave open, unless they or the fact are denied
+_AS_MUCH = {"can": word_set("may permission right"), "must": word_set("require need should demand")}  # as the fact says
 _DEPENDENT = ("xcomp", "ccomp", "acl", "pcomp", "acomp", "oprd", "prep")
 
 
@@ -108,13 +108,19 @@ def left_open(text: str, fact: str) -> str:
         return ""
     own = {form for token in said if token.pos_ != "PROPN" for form in _forms(token)}  # "May" is no "may"
     weigh = _UNDER_WILL if "will" in own else LEAVE_OPEN | _IF
-    if any(token.tag_ == "VBD" or _lemma(token.lower_) == "have" for token in (main, *_auxiliaries(main))):
-        weigh = weigh | _TO_BE  # "will open" leaves "opened" open, not "opens in May"
+    helping = _auxiliaries(main)
+    weigh = weigh.difference(*(_AS_MUCH.get(token.lower_, ()) for token in helping))
+    weigh = weigh if is_negated(main) else weigh | _DENYING
+    past = any(token.tag_ == "VBD" for token in (main, *helping)) or any(_lemma(t.lower_) == "have" for t in helping)
 
     def opened(word: Token) -> str:
-        return _to_come(word) or next((token.text for token in _governing(word, own) if weigh & _forms(token)), "")
+        if past and any(token.lower_ == "will" for token in _auxiliaries(first_conjunct(word))):
+            return "will"
+        told = (token for token in _governing(word, own) if weigh & _forms(token))
+        kept = (token.text for token in told if not (is_negated(token) and _DENYING & _forms(token)))
+        return _to_come(word) or next(kept, "")
 
-    if opened(main) or any(token.lower_ in _ABLE for token in _auxiliaries(main)):
+    if opened(main):
         return ""
     first = ""
     for part in sentences(text):

@@ -29,7 +29,7 @@ from engine.core.values import Value, decoded
 from engine.english.notation import in_one_notation
 from engine.models.alignment import clean
 from engine.models.choices import fast_bfloat16
-from engine.models.memory import CLOSE_OTHERS, SAFE, loading
+from engine.models.memory import CLOSE_OTHERS, SAFE, is_out_of_memory, loading
 from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.server import SERVED
 from engine.models.subject import read_for
@@ -289,16 +289,18 @@ def load_embedded(folder: Path = FOLDER, name: str = EMBEDDED) -> EmbeddedVerifi
 
     Raises `ModelError` where the device has no memory left for it.
     """
-    import torch
-
     from engine.models.verifier_network import load_network
 
-    too_little = raised_as(ModelError, f"The {name} verifier does not fit", CLOSE_OTHERS, torch.OutOfMemoryError)
     failures = (OSError, msgspec.DecodeError, KeyError, RuntimeError)
     way_out = "Restore that folder, or train it again: python -m training.verifier --data DIR."
-    with raised_as(ModelNotFound, f"The {name} verifier in {folder} cannot be read", way_out, *failures), too_little:
+    with raised_as(ModelNotFound, f"The {name} verifier in {folder} cannot be read", way_out, *failures):
         calibration = decoded((folder / "thresholds.json").read_bytes(), Calibration)
-        network, tokenizer = load_network(folder)
+        try:
+            network, tokenizer = load_network(folder)
+        except (RuntimeError, MemoryError) as error:
+            if is_out_of_memory(error):
+                raise ModelError(f"The device is out of memory for the {name} verifier. {CLOSE_OTHERS}") from error
+            raise
     return EmbeddedVerifier(network, tokenizer, calibration, name)
 
 

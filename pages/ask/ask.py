@@ -40,7 +40,7 @@ TRIES = "questions_to_try"
 def begin(question: str, corpus: str, method: str, model: str) -> None:
     """Start a run for this session; a running one is asked to stop."""
     state.take_value(state.ASKING)
-    if run is not None:
+    if isinstance(run, Run):  # not one of another session, which this one only watches
         run.stop()
     forget()
     bench, case_id = chosen_workbench(), new_case_id()

@@ -8,6 +8,7 @@ two hold alike. No paper's method: a large language model does this in ARE, appe
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -15,9 +16,9 @@ from dataclasses import dataclass, replace
 
 from engine.core.text import sentences
 from engine.english.pronouns import opens_with_pronoun
-from engine.methods.are.names import is_named, names, opening_name
+from engine.methods.are.names import is_named, kind, names, opening_name
 from engine.methods.are.quantities import in_other_order
-from engine.methods.are.shared_words import missing, rough_stems
+from engine.methods.are.shared_words import WORD, missing, rough_stems
 from engine.methods.are.values import Evidence
 from engine.models.subject import about
 
@@ -25,6 +26,7 @@ SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
 AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
 GONE = 0.4  # what a word of a lacking number or name counts against a sentence: it may be what is wrong in the fact
 OUTER = 0.4  # what a word of a label counts that is in front of another label
+_QUALIFYING = ("New", "Old", "North", "South", "East", "West", "Saint", "St", "San", "Great", "Upper", "Lower")
 CITED = 0.15  # what a passage that the clause cites counts more, in shares of words
 
 
@@ -82,7 +84,7 @@ def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = 
     """The anchor of each passage, the best first; `cited` are numbers of case passages."""
     texts = [f"{one.title}\n{one.text}" for one in considered]
     weights = _weights(fact, texts)
-    full = [name for _, _, name in names(fact) if " " in name and any(name in text for text in texts)]
+    full = _given_in_full(fact, tuple(texts))
     found = [_anchor(fact, place, one, weights, cited, full) for place, one in enumerate(considered)]
     if name := opening_name(fact):
         there, own = [is_named(name, text) for text in texts], rough_stems(name)
@@ -90,6 +92,21 @@ def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = 
         apart = [not there[one.evidence] and one.worth <= most for one in found]
         found = [replace(one, foreign=name) if apart[one.evidence] and _lacks_more(one, own) else one for one in found]
     return sorted(found, key=lambda anchor: (-anchor.worth, anchor.evidence))
+
+
+def _given_in_full(fact: str, texts: tuple[str, ...]) -> list[str]:
+    """The fact's names of several words that a text gives, each word of no other name and no place of the texts.
+
+    Without "New York", which is not known by "York".
+    """
+    theirs = {other for text in texts for _, _, other in names(text)}
+    return [
+        name
+        for _, _, name in names(fact)
+        if any(name in text for text in texts) and len(parts := name.split()) > 1 and parts[0] not in _QUALIFYING
+        if not any(other != name and {*other.split()} & {*parts} and " " in other for other in theirs)
+        if not any(kind(part, texts) == "place" for part in parts)
+    ]
 
 
 def _lacks_more(anchor: Anchor, name: frozenset[str]) -> bool:
@@ -150,8 +167,9 @@ def _anchor(
     """The passage's anchor; it has a name of `full`, which another passage gives, also by a part of it."""
     lacking = missing(fact, on_fact(fact, one))
     if full and lacking:
-        known = [name.split() for name in full if is_named(name, f"{one.title}\n{one.text}")]
-        lacking = tuple(word for word in lacking if not any(word in name for name in known))
+        known = [name for name in full if is_named(name, f"{one.title}\n{one.text}")]
+        rest = WORD.findall(functools.reduce(lambda text, name: text.replace(name, " "), known, fact))
+        lacking = tuple(word for word in lacking if word in rest or not any(word in name.split() for name in known))
     gone = {word for name in lacking for word in rough_stems(name)}
     asked = {word: weight for word, weight in weights.items() if word not in gone}
     total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))

@@ -33,14 +33,14 @@ _ASKED = re.compile(r"\?[*\s]*$|^[*\s]*[\"“‘«(].*\?[\"”’»)*\s]*$", re.
 _SORRY = re.compile(r"(?:i am|i['’]m) (?:\w+ )?sorry\W*|i apologi[sz]e\W*|my apologies\W*", re.IGNORECASE)
 _LABEL = re.compile(r"\W*(?:\w{1,3}[.)]\s+)?\*\*([^*\n]{1,60}?)(?::\*\*|\*\*\s?[:–—])(?=\s+\S)")  # "**Dose:** 5 mg"
 # Words in front of a claim that are no part of it: a small verifier bears out "No, the bridge is shut" less often
-_NAMED = (
-    rf"(?:(?:the|these|this|your) (?:given |provided |above |cited |retrieved )*{DOCUMENTS}|{DOCUMENTS} ?\[?\d+\]?)"
-)
+_NUMBER = rf" ?\[?\d+\]?(?:(?:,|,? (?:and|or)) (?:{DOCUMENTS} ?)?\[?\d+\]?)*"
+_NAMED = rf"(?:(?:the|these|this|your) (?:given |provided |above |cited |retrieved )*{DOCUMENTS}|{DOCUMENTS}{_NUMBER})"
 _OPENING = re.compile(
-    r"\W*(?:(?:yes|no|in (?:short|summary|conclusion)|overall|to (?:summari[sz]e|sum up)),"
+    r"[\s*_>-]*(?:\w{1,3}[.)]\s+)?"
+    r"(?:(?:yes|no(?!, no,)|in (?:short|summary|conclusion)|overall|to (?:summari[sz]e|sum up)),"
     r"|(?:it(?: is|['’]s) (?:worth|important) (?:noting|to note)|it should be noted|(?:please )?note) that"
-    rf"|(?:according to|as (?:stated|mentioned|noted|described) in|based on) {_NAMED} ?(?:\[?\d+\]?)?,"
-    rf"|(?:the )?{DOCUMENTS} ?\[?\d+\]? (?:says?|states?|mentions?|notes?|explains?|reports?) that)\s+(?=\S)",
+    rf"|(?:according to|as (?:stated|mentioned|noted|described) in|based on) {_NAMED}(?:{_NUMBER})?,"
+    rf"|(?:the )?{DOCUMENTS}{_NUMBER} (?:says?|states?|mentions?|notes?|explains?|reports?) that)\s+(?=\S)",
     re.IGNORECASE,
 )
 
@@ -161,17 +161,20 @@ def facts_by_rules(text: str, clauses: Sequence[Clause]) -> list[Clause]:
         lead = sentence.lead
         label = _LABEL.match(clause.text)
         ahead = label.end() if label else 0
-        if words_ahead := _OPENING.match(clause.text, ahead):
-            ahead = words_ahead.end()
-        words = blanked(" " * ahead + clause.text[ahead:])
+        told = clause.text
+        while opening := _OPENING.match(told, ahead):
+            ahead = opening.end()
+            if opening[0].rstrip().endswith("that"):  # "Note that it rained and that Ann left"
+                told = re.sub(r"\b(and|but) that\b", r"\1     ", told)
+        words = blanked(" " * ahead + told[ahead:])
         found = split_with_pieces(words) if sentence.whole else [unsplit(words)]
         opens = [next((origin for place, origin, _ in copied if place == 0), 0) for _, copied in found]
         own = Known().after(found[opens.index(min(opens))][0]).people if found else earlier
         for (fact, copied), at in zip(found, opens, strict=True):
-            resolved, opening = resolve(fact, own if at > min(opens) else earlier)
-            # A pronoun's noun is the first `opening` characters, no copy.
+            resolved, put_in = resolve(fact, own if at > min(opens) else earlier)
+            # A pronoun's noun is the first `put_in` characters, no copy.
             placed = ((place + len(resolved) - len(fact), origin, length) for place, origin, length in copied)
-            pieces = [Piece(fact=a, answer=clause.start + b, length=n) for a, b, n in placed if a >= opening]
+            pieces = [Piece(fact=a, answer=clause.start + b, length=n) for a, b, n in placed if a >= put_in]
             facts.append(Fact(text=resolved, made_by=RULES, pieces=tuple(pieces)))
         facts = facts or [_fact(plain(clause.text), clause, RULES)]
         earlier = earlier.after(facts[0].text, its=bool(found) and found[0][0].lower().startswith("its "))

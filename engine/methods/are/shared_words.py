@@ -23,8 +23,9 @@ _POSSESSIVE = re.compile(r"['’]s?(?!\w)")
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'’&-]*(?:\.(?=\w)[\w'’&-]+)*")
 _NO_NAMES = STOP_WORDS | NUMBER_WORDS.keys() | {"unlike"}
 # "5 May instead of 7 May": the fact says nothing of the second
+_SMALL = r"(?: (?:the|an?|in|at|on|by|for|from|to|of))*"
 _DENIED = re.compile(
-    r"\b(?:not|rather than|instead of|unlike|except(?: for)?)(?: (?:the|an?|in|at|on|by|for|from|to|of))* $",
+    rf"\b(?:(?<!\bor )(?<!\bif )(?<!\bwhy )not|rather than|instead of|unlike){_SMALL}(?: \S+ (?:or|nor){_SMALL})? $",
     re.IGNORECASE,
 )
 _POSSESSIVE_END = re.compile(r"['’]s?$")

@@ -188,6 +188,8 @@ def test_behind_what_is_its_own_it_is_still_the_thing_before(text, last):
 def test_a_pronoun_brings_its_noun_without_brackets():
     (_, clause) = decompose("Ada Berg (1901-1977) was a painter. She moved to Cork in 1950.").clauses
     assert [fact.text for fact in clause.facts] == ["Ada Berg moved to Cork in 1950"]
+    (_, clause) = decompose("Copper(II) sulfate is blue. It dissolves.").clauses
+    assert [fact.text for fact in clause.facts] == ["Copper(II) sulfate dissolves"]
 
 
 def test_a_subject_that_is_said_to_be_a_person_is_not_it():
@@ -269,6 +271,9 @@ def test_the_head_of_a_table_and_a_question_claim_nothing(text, clauses):
             ["the gate is old", "the gate leaks"],
         ),
         ("Document [2] states that the gate is old.", ["the gate is old"]),
+        ("1. In summary, according to Sources 1 and 2, the gate is old.", ["the gate is old"]),
+        ("Note that the gate shut and that Ann left.", ["the gate shut", "Ann left"]),
+        ('"No, I will not go," Ann said.', ["No, I will not go, Ann said"]),
         ("According to police documents, the gate is old.", ["According to police documents, the gate is old"]),
         ("No gate is old. Note 3 is old.", ["No gate is old", "Note 3 is old"]),
         ("They may contain lead: treat them with bleach.", ["They may contain lead", "treat them with bleach"]),

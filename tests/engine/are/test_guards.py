@@ -109,7 +109,9 @@ def test_a_passage_that_differs_in_the_name_alone_or_has_a_part_of_it_is_not_on_
     ("fact", "full", "short", "lacking"),
     [
         ("Ada Berg sold the mill in 1990.", "Ada Berg was born in Cork.", "Berg sold the mill in 1990.", ()),
-        ("Orvel Mills bought a kiln.", "Orvel Mills is a firm.", "In May Orvel bought a kiln.", ()),
+        ("Orvel Mills bought a kiln.", "Orvel Mills is a firm.", "Then Orvel bought a kiln.", ()),
+        ("New Cork joined in 1912.", "New Cork is a state.", "Cork joined in 1912.", ("New",)),
+        ("Paris Berg was born in Paris.", "Paris Berg sings.", "Berg was born in Oslo.", ("Paris",)),
         ("Ada Berg sold the mill in 1990.", "Ada Berg was born in Cork.", "Bo Berg sold the mill in 1990.", ("Ada",)),
         ("Ada Berg sold the mill in 1990.", "Cork has a mill.", "Berg sold the mill in 1990.", ("Ada",)),
     ],

@@ -30,6 +30,8 @@ from engine.methods.are.shared_words import missing, shared_words
         ("It seats 90 guests, not 120", "It seats 90 guests.", ()),
         ("Unlike Riga, Cork opens in May rather than in June", "Cork opens in May.", ()),
         ("Ada did not reach Riga", "Ada turned back.", ("Riga",)),
+        ("Ada chose Cork rather than Riga or Oslo", "Ada chose Cork.", ()),
+        ("Whether or not Bo signed is open", "It is open.", ("Bo",)),
     ],
 )
 def test_what_the_evidence_lacks(fact, evidence, lacking):
