@@ -226,4 +226,4 @@ def test_a_stopped_run_keeps_the_sources_that_were_scored():
     assert 0 < len(partial.sources) < 4
     for source, score in zip(partial.sources, partial.scores[0], strict=True):
         assert score == pytest.approx(whole.scores[0][whole.sources.index(source)], rel=1e-4)
-    assert any("stopped" in note for note in partial.notes)
+    assert any("has not reached them" in note for note in partial.notes)
