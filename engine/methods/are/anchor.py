@@ -99,14 +99,15 @@ def _given_in_full(fact: str, texts: tuple[str, ...]) -> list[str]:
 
     Without "New York", which is not known by "York".
     """
-    theirs = {other for text in texts for _, _, other in names(text)}
-    return [
-        name
-        for _, _, name in names(fact)
-        if any(name in text for text in texts) and len(parts := name.split()) > 1 and parts[0] not in _QUALIFYING
-        if not any(other != name and {*other.split()} & {*parts} and " " in other for other in theirs)
-        if not any(kind(part, texts) == "place" for part in parts)
-    ]
+    said = (name for _, _, name in names(fact) if " " in name and name.split()[0] not in _QUALIFYING)
+    given = [name for name in said if any(name in text for text in texts)]
+    theirs = {other for text in texts for _, _, other in names(text) if " " in other} if given else ()
+
+    def is_clear(name: str) -> bool:
+        shared = any(other != name and {*other.split()} & {*name.split()} for other in theirs)
+        return not shared and not any(kind(part, texts) == "place" for part in name.split())
+
+    return list(filter(is_clear, given))
 
 
 def _lacks_more(anchor: Anchor, name: frozenset[str]) -> bool:

@@ -32,7 +32,7 @@ _SHORTEST = 3  # words on either side of a cut
 _ASKED = re.compile(r"\?[*\s]*$|^[*\s]*[\"“‘«(].*\?[\"”’»)*\s]*$", re.DOTALL)
 _SORRY = re.compile(r"(?:i am|i['’]m) (?:\w+ )?sorry\W*|i apologi[sz]e\W*|my apologies\W*", re.IGNORECASE)
 _LABEL = re.compile(r"\W*(?:\w{1,3}[.)]\s+)?\*\*([^*\n]{1,60}?)(?::\*\*|\*\*\s?[:–—])(?=\s+\S)")  # "**Dose:** 5 mg"
-# Words in front of a claim that are no part of it: a small verifier bears out "No, the bridge is shut" less often
+# Opening words that do not belong to the claim. A small verifier bears out "No, the bridge is shut" less often.
 _NUMBER = rf" ?\[?\d+\]?(?:(?:,|,? (?:and|or)) (?:{DOCUMENTS} ?)?\[?\d+\]?)*"
 _NAMED = rf"(?:(?:the|these|this|your) (?:given |provided |above |cited |retrieved )*{DOCUMENTS}|{DOCUMENTS}{_NUMBER})"
 _OPENING = re.compile(
