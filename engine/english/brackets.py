@@ -127,10 +127,11 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
         return None
     while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
         noun = noun.head.head
+    words = [Inserted(word.group(), at + word.start()) for word in re.finditer(r"\S+", content)]
     if spelled := _spelled_out(last, content):
         first = spelled[0].i
         link = "are" if is_plural(last) and is_plural(last.doc[first : last.i + 1].root) else "is"
-        return Statement(noun, (*spelled, Inserted(f"{link} abbreviated as"), Inserted(content, at)))
+        return Statement(noun, (*spelled, Inserted(f"{link} abbreviated as"), *words))
     named = [t for t in phrase(noun) if t.i <= last.i]
     told, many = _is_told(content), is_plural(noun) and noun.tag_ == "NNS"  # a title is one thing
     link = ("were" if told else "are") if many else "was" if told else "is"
@@ -139,7 +140,7 @@ def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str,
         lived = "lived" if noun.ent_type_ == "PERSON" else link.replace("is", "was")
         return Statement(noun, (*named, Inserted(f"{lived} from"), since, Inserted("to"), until))
     link += " from" if YEAR.fullmatch(content) else ""
-    return Statement(noun, (*named, Inserted(link), Inserted(content, at)))
+    return Statement(noun, (*named, Inserted(link), *words))
 
 
 def _spelled_out(last: Token, letters: str) -> list[Token]:

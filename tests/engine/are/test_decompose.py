@@ -54,6 +54,7 @@ def test_clauses_and_what_lies_between_give_back_the_answer(text):
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
 @example("The film , who")
+@example("The film won The film [A [cite_1] 0)")
 def test_what_a_fact_says_it_copied_stands_in_the_answer(text):
     for clause in decompose(text).clauses:
         assert text[clause.start : clause.end] == clause.text
