@@ -44,9 +44,9 @@ def not_in_documents(case: Case, why: str) -> None:
             _who_decides(case, asked)
 
 
-def write(case: Case, asked: dict[str, Any], author: str) -> None:
-    """Write the decision into the history of the case and draw the page anew; say why not where it is refused."""
-    write_marks(case.id, drafts(case, asked, author))
+def write(case: Case, asked: dict[str, Any], author: str, *, fields: str = "") -> None:
+    """Write the decision, typed into these fields, into the history and draw the page anew; say why not if refused."""
+    write_marks(case.id, drafts(case, asked, author), fields=fields)
 
 
 def drafts(case: Case, asked: dict[str, Any], author: str) -> tuple[MarkDraft, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from components import state
 from components.checked_answer import write
 from components.html import plain, visible
 from engine.analyses.case_verdict import OWN_VERDICTS, CaseVerdict
@@ -15,10 +16,13 @@ from engine.methods.are.values import AreRecord
 CHOICES = tuple(OWN_VERDICTS.values())
 
 
-def override_form(
+def override_fields(
     case: Case, record: AreRecord, verdict: CaseVerdict, review: Review, author: str, selected: str
 ) -> None:
-    """Fact (`selected` first), verdict, its sentence to rewrite, reason; a signed-off case takes none."""
+    """Fact (`selected` first), verdict, its sentence to rewrite, reason; a signed-off case takes none.
+
+    Not a form: what is typed is kept on other pages until it is saved.
+    """
     if review.status == "signed off":
         return
     facts = numbered(record)
@@ -33,23 +37,30 @@ def override_form(
         number = verdict.sentence_of(name) if name else None
         if name is None or number is None:
             return
+        fields = f"override_{case.id}_{number}"
+        key = state.fields(fields)
         mark = rewritten(case.answer, review).get(number)
         if mark is not None:
             st.caption(plain(f"{mark.author} rewrote this sentence: {mark.reason}"))
             if st.button("Undo", key="override_undo", disabled=not author):
-                write(case, {"undo": number}, author)
-        with st.form("override", clear_on_submit=True, border=False):
-            value = st.segmented_control("Verdict", CHOICES, key=f"override_verdict_{name}")
-            words = mark.value if mark else case.answer.text[slice(*case.answer.sentences[number - 1])]
-            version = f"{number}_{mark.number if mark else 0}"
-            text = st.text_area("Rewrite the sentence (empty: delete it)", words, key=f"override_text_{version}")
-            reason = st.text_input("Reason", key=f"override_reason_{name}", placeholder="what the source says")
-            asked = st.form_submit_button(
-                "Save",
-                type="primary",
-                disabled=not author,
-                help=None if author else "Enter your name first. The case's history records it.",
-            )
+                write(case, {"undo": number}, author, fields=fields)
+        value = st.segmented_control("Verdict", CHOICES, key=f"{key}_verdict_{name}", persist_state="session")
+        words = mark.value if mark else case.answer.text[slice(*case.answer.sentences[number - 1])]
+        text = st.text_area(
+            "Rewrite the sentence (empty: delete it)",
+            words,
+            key=f"{key}_text_{mark.number if mark else 0}",
+            persist_state="session",
+        )
+        reason = st.text_input(
+            "Reason", key=f"{key}_reason_{name}", placeholder="what the source says", persist_state="session"
+        )
+        asked = st.button(
+            "Save",
+            type="primary",
+            disabled=not author,
+            help=None if author else "Enter your name first. The case's history records it.",
+        )
     if not asked:
         return
     changed = text if text.strip() != words.strip() else None
@@ -57,4 +68,4 @@ def override_form(
         st.error("Choose a verdict, or change the sentence.")
     else:
         said = {"sentence": number, "fact": name, "verdict": value, "text": changed, "reason": reason}
-        write(case, said, author)
+        write(case, said, author, fields=fields)

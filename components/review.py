@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from components import state
 from components.blocks import draw
 from components.html import chips, note, plain, show, visible
 from engine.analyses.case_verdict import in_words
@@ -15,7 +16,7 @@ from engine.core.text import counted
 from engine.core.values import Case
 from engine.report.build import history_table, mark_tables
 
-Add = Callable[[MarkDraft], None]
+Add = Callable[[MarkDraft, str], None]  # the mark, and the name of the fields that it comes from
 VERBS = {"open": "Reopen", "in review": "Start review", "signed off": "Sign off"}
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
 
@@ -38,12 +39,12 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Cal
     with st.container(horizontal=True):
         for status in STATUSES:
             if status != review.status and st.button(VERBS[status], key=f"{key}_{status}", disabled=not author):
-                sign() if status == "signed off" else add(MarkDraft(kind="status", author=author, value=status))
+                sign() if status == "signed off" else add(MarkDraft(kind="status", author=author, value=status), "")
 
 
 @st.fragment
 def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
-    """A form for one mark; an override is shown next to the machine's verdict."""
+    """The fields of one mark, kept until it is written; an override is shown next to the machine's verdict."""
     kind = st.segmented_control(
         "Add", list(KINDS), format_func=KINDS.get, default="note", required=True, key=f"{key}_kind"
     )
@@ -51,24 +52,25 @@ def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
     if not found:
         note("There are no passages to label.")
         return
-    with st.form(f"{key}_form", clear_on_submit=True, border=False):
-        place = st.selectbox("About", found, format_func=_named, key=f"{key}_{kind}_place")
-        if kind == "relevance":
-            value = st.radio("Label", RELEVANCE, horizontal=True, key=f"{key}_label")
-        elif kind == "override":
-            value = st.text_input(
-                "Your verdict (fact: borne out, contradicted or not found; edit: accepted or rejected)",
-                key=f"{key}_verdict",
-            )
-        else:
-            value = st.text_area("Note", key=f"{key}_note", height=90)
-        reason = "" if kind == "note" else st.text_input("Reason", key=f"{key}_{kind}_reason")
-        if st.form_submit_button("Add to the history", type="primary"):
-            add(
-                MarkDraft(
-                    kind=kind, author=author, value=value, target=place.target, reason=reason, machine=place.machine
-                )
-            )
+    name = f"{key}_{case.id}"
+    fields = f"{state.fields(name)}_{kind}"
+    place = st.selectbox("About", found, format_func=_named, key=f"{fields}_place", persist_state="session")
+    if kind == "relevance":
+        value = st.radio("Label", RELEVANCE, horizontal=True, key=f"{fields}_label", persist_state="session")
+    elif kind == "override":
+        value = st.text_input(
+            "Your verdict (fact: borne out, contradicted or not found; edit: accepted or rejected)",
+            key=f"{fields}_verdict",
+            persist_state="session",
+        )
+    else:
+        value = st.text_area("Note", key=f"{fields}_note", height=90, persist_state="session")
+    reason = "" if kind == "note" else st.text_input("Reason", key=f"{fields}_reason", persist_state="session")
+    if st.button("Add to the history", type="primary"):
+        add(
+            MarkDraft(kind=kind, author=author, value=value, target=place.target, reason=reason, machine=place.machine),
+            name,
+        )
 
 
 def _fits(kind: str, place: MarkTarget) -> bool:

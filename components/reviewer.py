@@ -44,10 +44,11 @@ def _logged_in() -> str:
     return identity(st.user.to_dict(), time.time()) or forwarded(os.environ.get(HEADER, ""), st.context.headers)
 
 
-def write_marks(case_id: str, drafts: Sequence[MarkDraft], seen: str | None = None) -> None:
+def write_marks(case_id: str, drafts: Sequence[MarkDraft], seen: str | None = None, *, fields: str = "") -> None:
     """Write marks into a case's history and draw the page anew; say why not where they are refused.
 
-    `seen` is the head hash of the history that the page showed: something newer refuses them.
+    `seen` is the head hash of the history that the page showed: something newer refuses them. `fields` names those that
+    the marks were typed into: they are empty again once the marks are written.
     """
     try:
         for draft in drafts:
@@ -56,6 +57,7 @@ def write_marks(case_id: str, drafts: Sequence[MarkDraft], seen: str | None = No
     except GroundworkError as error:
         st.error(plain(str(error)))
     else:
+        state.empty(fields)
         st.rerun()
 
 

@@ -111,11 +111,14 @@ def selected_places() -> tuple[str, ...]:
     return tuple(f"{name}-{selected[name]}" for name in SELECTABLE if name in selected)
 
 
-def run_of(name: str) -> Run[Any] | Shared | None:
-    """The run of that name: this session's, running or finished, or one that runs for another session."""
+def run_of(name: str, *, over: bool = False) -> Run[Any] | Shared | None:
+    """The run of that name: this session's, running or finished, or one that runs for another session.
+
+    `over`: the other session's may also have ended, as far as the app remembers it.
+    """
     runs: dict[str, Run[Any] | Shared] = st.session_state.setdefault(_RUNS, {})
     own, begun = runs.get(name), begun_runs().get(name)
-    if begun is not None and begun.running and (own is None or own.ended):
+    if begun is not None and ((own is None and over) or (begun.running and (own is None or own.ended))):
         runs[name] = Shared(begun)
     return runs.get(name)
 
@@ -190,6 +193,17 @@ def change_settings(values: Mapping[str, Any]) -> None:
 def begin_with(key: str, value: Any) -> Any:
     """Set a widget's value unless it has one; return what it has."""
     return st.session_state.setdefault(key, value)
+
+
+def fields(name: str) -> str:
+    """The beginning of the keys of the named fields; another one once what was typed into them is used (`empty`)."""
+    return f"{name}_{st.session_state.get(f'{name}_emptied', 0)}"
+
+
+def empty(name: str) -> None:
+    """Let the named fields begin anew: from now on they have other keys. "" names none."""
+    if name:
+        st.session_state[f"{name}_emptied"] = st.session_state.get(f"{name}_emptied", 0) + 1
 
 
 def take_value(key: str) -> Any:

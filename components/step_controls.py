@@ -71,8 +71,11 @@ def model_choice() -> str:
     return chosen or EMBEDDED
 
 
-def problem_form(corpus: str | None) -> None:
-    """A new problem, typed or taken from the science primer, as a case of its own; `corpus` is offered first."""
+def problem_fields(corpus: str | None) -> None:
+    """A new problem, typed or taken from the science primer, as a case of its own; `corpus` is offered first.
+
+    Not a form, which would lose on another page what was typed.
+    """
     # First in the list instead of by `index`: a default next to a value that a button set is warned about.
     names = (found.name for found in list_corpora())
     corpora = sorted(names, key=lambda name: (name != corpus, name != PRIMER))
@@ -83,13 +86,14 @@ def problem_form(corpus: str | None) -> None:
         for number, question in enumerate(primer().questions[:SAMPLES] if PRIMER in corpora else ()):
             values = (question.question, "\n".join(question.options))
             st.button(plain(question.question), key=f"problem_{number}", type="tertiary", on_click=_fill, args=values)
-    with st.form("problem", border=False):
-        text = st.text_area("Problem", key="problem_text", height=90)
-        left, middle, right = st.columns([5, 3, 2], vertical_alignment="bottom")
-        options = left.text_area("Options, one per line (none: an open problem)", key="problem_options", height=110)
-        chosen = middle.selectbox("Corpus", corpora, key="problem_corpus")
-        if right.form_submit_button("Open as a case", type="primary", width="stretch"):
-            _open(text, options, chosen)
+    text = st.text_area("Problem", key="problem_text", height=90, persist_state="session")
+    left, middle, right = st.columns([5, 3, 2], vertical_alignment="bottom")
+    options = left.text_area(
+        "Options, one per line (none: an open problem)", key="problem_options", height=110, persist_state="session"
+    )
+    chosen = middle.selectbox("Corpus", corpora, key="problem_corpus", persist_state="session")
+    if right.button("Open as a case", type="primary", width="stretch"):
+        _open(text, options, chosen)
 
 
 def _fill(text: str, options: str) -> None:

@@ -202,7 +202,7 @@ heading(
     "retrieval",
     "attr-rag",
 )
-run = state.run_of(run_name())
+run = state.run_of(run_name(), over=True)  # it may have ended while the page was loaded anew
 running = run is not None and not run.ended
 if asked := state.asked():
     state.keep_asked(asked, running=running)

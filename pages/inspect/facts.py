@@ -13,7 +13,7 @@ from components.export_figure import export_button
 from components.fact_compare import compare_panel
 from components.fact_controls import Asked, fact_controls
 from components.fact_edits import edits_view
-from components.fact_override import override_form
+from components.fact_override import override_fields
 from components.facts import evidence_at, facts_tree
 from components.frame import open_case
 from components.heading import heading
@@ -121,7 +121,7 @@ def tree(case: Case, record: AreRecord, author: str) -> None:
         open_evidence(case, *evidence_at(record, asked["source"]))
     export_button(lambda: drawn_facts(case, record, review), key=f"facts_{case.id}")
     if verdict is not None:
-        override_form(case, record, verdict, review, author, chosen or selected)
+        override_fields(case, record, verdict, review, author, chosen or selected)
     used_supports(case)
 
 

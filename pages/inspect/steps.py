@@ -12,7 +12,7 @@ from components.html import plain
 from components.polling import say_problem
 from components.relevance import relevance_view
 from components.settings_panel import settings_panel
-from components.step_controls import begin, model_choice, problem_form, run_name, watch_run
+from components.step_controls import begin, model_choice, problem_fields, run_name, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card
 from engine.analyses.kind import STEPS
 from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, run_settings, step_case
@@ -151,10 +151,10 @@ def results(case: Case) -> None:
 heading(
     "Steps", "Solve a problem step by step: each sub-question, its search, and the passages kept or dropped.", "raise"
 )
-form = st.expander("Another problem")
+another = st.expander("Another problem")
 case = open_case()
-with form:
-    problem_form(case.corpus if case else None)
+with another:
+    problem_fields(case.corpus if case else None)
 if case is not None:
     case_head(case)
     running = state.run_of(run_name(case))

@@ -79,8 +79,8 @@ def review(case: Case) -> None:
     if not author:
         note("Enter your name to review. The case's history records it.")
 
-    def add(draft: MarkDraft) -> None:
-        write_marks(case.id, (draft,), found.head or None)
+    def add(draft: MarkDraft, fields: str) -> None:
+        write_marks(case.id, (draft,), found.head or None, fields=fields)
 
     review_status(found, chain, author, add, lambda: sign_off_dialog(case, found, author), key="review")
     if found.status == "signed off":

@@ -46,13 +46,21 @@ def select_rows(page, *rows, at=BOX):
 @pytest.mark.journey
 def test_a_review_from_note_to_signed_off_is_kept_over_a_reload(app, page, look):
     open_cases(app, page)
+    page.get_by_test_id("stButtonGroup").get_by_text("Note", exact=True).click()  # chosen already: it stays so
+    note = page.get_by_role("textbox", name="Note", exact=True)
+    note.fill("Checked against the handbook.")
+    page.get_by_role("button", name="Add to the history").click()  # refused without a name: the text stays
+    expect(page.get_by_test_id("stAlert")).to_be_visible()
+    page.get_by_role("link", name="Attribution", exact=True).click()
+    expect(page.get_by_role("heading", name="Attribution", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Cases", exact=True).click()
+    expect(note).to_have_value("Checked against the handbook.")
     page.get_by_label("Reviewer").fill("Ada Quill")
     page.get_by_label("Reviewer").press("Enter")
     expect(page.get_by_role("button", name="Start review")).to_be_enabled()
-    page.get_by_test_id("stButtonGroup").get_by_text("Note", exact=True).click()  # chosen already: it stays so
-    page.get_by_role("textbox", name="Note", exact=True).fill("Checked against the handbook.")
     page.get_by_role("button", name="Add to the history").click()
     expect(page.get_by_text("The whole history (1 entry)")).to_be_visible()
+    expect(note).to_have_value("")
     page.get_by_role("button", name="Start review").click()
     expect(page.get_by_text("The whole history (2 entries)")).to_be_visible()
     look(page, "cases_light")

@@ -249,5 +249,8 @@ def test_a_verdict_alone_leaves_the_sentence_and_nothing_or_no_reason_is_refused
     assert "Choose a verdict, or change the sentence." in save(reviewing, "1.1", reason="read").error[0].value
     assert "reason" in save(reviewing, "1.1", text="The bridge opened in 1934.").error[0].value
     assert store().history("case") == ()
-    save(reviewing, "1.1", verdict="borne out", reason="the other bridge")
+    # A refused decision loses nothing: the words are still there, and are put back.
+    assert field(reviewing, "Rewrite the sentence (empty: delete it)").value == "The bridge opened in 1934."
+    said = checked().answer.text[slice(*checked().answer.sentences[0])]
+    save(reviewing, "1.1", verdict="borne out", text=said, reason="the other bridge")
     assert [mark.target for mark in store().history("case")] == ["fact:1.1"]

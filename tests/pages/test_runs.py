@@ -164,3 +164,27 @@ def test_a_session_loaded_anew_shows_a_run_on_a_case_and_can_stop_it():
     for session in (first, second):  # each draws the end by itself
         assert [info.value for info in session.run().info] == [run.problem]
     assert not AppTest.from_function(draw_shared, default_timeout=60).run().info  # a third never saw it
+
+
+def draw_asked():
+    from components import state
+    from components.cache import begun_runs
+    from components.polling import say_problem
+    from components.runs import Lane
+    from engine.core.errors import GroundworkError
+
+    def fail(run):
+        raise GroundworkError("The server did not answer.")
+
+    if "ask:lost" not in begun_runs():
+        begun_runs()["ask:lost"] = Lane("test").start(fail)
+        begun_runs()["ask:lost"].future.exception()
+    run = state.run_of("ask:lost", over=True)
+    state.see_runs()
+    if run is not None and run.ended:
+        say_problem(run)
+
+
+def test_a_question_that_failed_while_its_page_was_loaded_anew_says_so():
+    app = AppTest.from_function(draw_asked, default_timeout=60).run()
+    assert [error.value for error in app.error] == ["The server did not answer."]
