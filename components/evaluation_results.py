@@ -46,6 +46,13 @@ MEASURES = {  # words of a stored value's name, as tables and papers write them
     "s3": "S3",
 }
 MEANINGS = {name: meaning for name, _, meaning in ATTRIBUTED} | {
+    "cosine": "of the embeddings of answer and reference",
+    "BLEU": "runs of one to four words that the reference has, for short answers less",
+    "Jaccard": "words that both texts have, of all their words",
+    "ROUGE-1 F1": "single words that both texts have",
+    "ROUGE-2 F1": "pairs of words that both texts have",
+    "ROUGE-L F1": "longest series of words that both texts have in this order",
+    "ROUGE-Lsum F1": "ROUGE-L line by line",
     "ABPC": "area between the two deletion curves; positive: the ranking finds the tokens that the answer needs",
     "NLI citation precision": "share of pairs of a sentence and a passage it cites in which the passage entails it",
     "RFCP": "share of these pairs that are entailed and whose passage is labelled relevant",
@@ -85,7 +92,7 @@ def frame(table: StudyTable) -> pd.DataFrame:
     data: dict[str, list[object]] = {}
     for j, column in enumerate(table.columns):
         cells = [row[j] for row in table.rows]
-        data[_head(column, table)] = _values(cells)
+        data[_head(column, table)] = [_p_value(one) if _is_p(column) else _value(one) for one in cells]
         intervals = [_interval(one) for one in cells]
         if any(intervals):
             data[f"{_named(column, table)}, 95%"] = intervals
@@ -105,11 +112,13 @@ def _head(column: Column, table: StudyTable) -> str:
 
 
 def _columns(table: StudyTable) -> dict[str, ColumnConfig]:
-    """How many decimals the measures of each column have, what they mean, and the unit that the head leaves out."""
+    """How many decimals the numbers of each column have, what they mean, and the unit that the head leaves out."""
     config: dict[str, ColumnConfig] = {}
     for j, column in enumerate(table.columns):
-        measures = [row[j].value for row in table.rows if isinstance(row[j], Measure) and row[j].value is not None]
-        if measures:
+        cells = [row[j] for row in table.rows]
+        values = [one.value if isinstance(one, Measure) else one for one in cells]
+        measures = [one for one in values if isinstance(one, float)]
+        if measures and not _is_p(column):
             decimals = "%.1f" if max(map(abs, measures)) >= 100 else "%.3f"
             config[_head(column, table)] = st.column_config.NumberColumn(
                 format=decimals, help=plain("; ".join(filter(None, (MEANINGS.get(column.name), column.unit)))) or None
@@ -117,22 +126,22 @@ def _columns(table: StudyTable) -> dict[str, ColumnConfig]:
     return config
 
 
-def _values(cells: Sequence[object]) -> list[object]:
-    """The cells as the table shows them; a column with a p-value that rounds to nothing says so, as text."""
-    if any(isinstance(one, float) and 0 < one < LEAST for one in cells):
-        return [_p_value(one) if isinstance(one, float) else one for one in cells]
-    return [_value(one) for one in cells]
+def _is_p(column: Column) -> bool:
+    """Whether it holds p-values: text, which says so where one rounds to nothing."""
+    return column.name.startswith("p, ")
 
 
-def _p_value(value: float) -> str:
-    return f"<{LEAST:.4f}" if value < LEAST else f"{value:.4f}"
+def _p_value(one: object) -> object:
+    if not isinstance(one, float):
+        return one
+    return f"<{LEAST:.4f}" if 0 < one < LEAST else f"{one:.4f}"
 
 
 def _value(one: object) -> object:
     if isinstance(one, Measure):
         return None if one.value is None else round(one.value, 3)
     if isinstance(one, float):
-        return round(one, 4)
+        return round(one, 3)
     return cell(one) if isinstance(one, str) else one
 
 
@@ -180,7 +189,7 @@ def _about(found: Evaluation) -> None:
         )
     )
     for line in (*manifest.off, *found.results.notes):
-        st.info(plain(line))
+        st.caption(plain(line))
 
 
 def question_of(config: Config) -> str:

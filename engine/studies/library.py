@@ -30,6 +30,7 @@ from engine.studies.summary import by_method
 from engine.studies.values import Row
 
 SHIPPED = ASSETS / "evaluations"
+FIRST = "attr-rag-ten-capable"  # a table of the first of the papers, by the larger model
 CASES = "cases.tar.xz"  # one text for the compressor: the cases of a run share their passages
 _STRANGE = re.compile(r"[^a-z0-9]+")
 
@@ -76,11 +77,11 @@ def new_name(config: Config, at: datetime) -> str:
 
 
 def folders() -> list[Path]:
-    """The folder of every run, the one begun last first, then those that were shipped, the ones with cases first."""
+    """The folder of every run, the one begun last first, then what was shipped: `FIRST`, those with cases, others."""
     own = [path.parent for path in sorted(evaluations().glob("*/run.json"), key=lambda path: -path.stat().st_mtime)]
     taken = {folder.name for folder in own}
     known = sorted(path.parent for path in SHIPPED.glob("*/run.json") if path.parent.name not in taken)
-    return [*own, *sorted(known, key=lambda folder: not (folder / CASES).exists())]
+    return [*own, *sorted(known, key=lambda folder: (folder.name != FIRST, not (folder / CASES).exists()))]
 
 
 def readable() -> Iterator[tuple[Path, RunManifest, Config, list[Row]]]:

@@ -58,7 +58,7 @@ def test_a_new_user_sees_a_finished_study_and_opens_a_case_of_it(app):
     first = opened(folder_of(shown))
     leaderboard = first.results.tables[0]
     assert app.header[0].value == question_of(first.config)
-    assert ": share of clauses entailed by their own evidence" in texts(app)
+    assert "Jaccard: words that both texts have, of all their words" in texts(app)
     order = " ".join(str(node.proto) for node in app.main)
     assert 0 < order.find(leaderboard.title) < order.find("Departs from the paper")
     assert app.dataframe[0].value.iloc[:, 0].tolist() == [row[0] for row in leaderboard.rows]
@@ -133,10 +133,11 @@ def test_a_long_unit_stays_out_of_a_columns_head():
     assert list(shown.columns) == ["Attr_p ↑"]
 
 
-def test_a_p_value_is_never_shown_as_nothing():
-    columns = (Column(name="method"), Column(name="p, Holm"))
-    shown = frame(StudyTable(name="t", title="T", columns=columns, rows=(("a", 3e-12), ("b", 0.04)), n=12))
+def test_a_p_value_is_never_shown_as_nothing_and_a_small_score_stays_a_number():
+    columns = (Column(name="BLEU"), Column(name="p, Holm"))
+    shown = frame(StudyTable(name="t", title="T", columns=columns, rows=((3e-12, 3e-12), (0.25, 0.04)), n=12))
     assert shown["p, Holm"].tolist() == ["<0.0001", "0.0400"]
+    assert shown["BLEU"].tolist() == [0.0, 0.25]
 
 
 def test_examples_name_their_values_in_words():
