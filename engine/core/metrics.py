@@ -130,10 +130,7 @@ def attribution_precision(entailed: Sequence[bool]) -> float:
 
 
 def attribution_precision_unpaired(entailed: ArrayLike) -> float:
-    """Attr_p of a method without pairing (ARE, appendix E): share of evidences entailing one whole clause.
-
-    `entailed`: (evidences, clauses), true where the evidence entails the clause.
-    """
+    """Attr_p without pairing (ARE, appendix E): share of evidences (rows) that entail one whole clause (columns)."""
     matrix = np.asarray(entailed, dtype=bool)
     return float(matrix.any(axis=1).mean()) if matrix.size else 0.0
 
