@@ -278,7 +278,10 @@ def recompute(case: Case, tools: Loaders, watch: Watch = Watch()) -> Outcomes:
     names = part_names(case)
     for number, (place, name) in enumerate(names.items(), start=1):
         watch.step(name, number, len(names) + 1)  # the comparison comes last
-        outcomes[place] = _tried(work[place], case, tools)
+        try:
+            outcomes[place] = work[place](case, tools)
+        except GroundworkError as error:
+            outcomes[place] = Outcome(why=str(error))
     return outcomes
 
 
@@ -292,13 +295,6 @@ def _analysis(analysis: Analysis, case: Case, tools: Loaders) -> Outcome:
 def _stored(analysis: Analysis) -> Any:
     kind = find(analysis.kind)
     return kind.again.compared(analysis.result) if kind and kind.again else analysis.result
-
-
-def _tried(work: Callable[..., Outcome], *given: Any) -> Outcome:
-    try:
-        return work(*given)
-    except GroundworkError as error:
-        return Outcome(why=str(error))
 
 
 def compared(case: Case, outcomes: Outcomes) -> Replay:

@@ -224,7 +224,9 @@ class Workbench:
         shorter = self._shortened(question, context, steps, model)
         if shorter is not context:
             grow.context(context := shorter)
-        write = self._refusing(write, model)
+        prompts = self.settings.prompting
+        if under := prompts.refuse_under_for(model):  # whether the passages answer is asked first
+            write = refusing(write, self.tools.scorer(model), self.embedder, prompts, under)
         try:
             written = steps.run(
                 "answer",
@@ -243,12 +245,6 @@ class Workbench:
         named = replace(case, title=task.name, tags=(*case.tags, "aml"))
         self.cases.save(named)
         return named
-
-    def _refusing(self, write: Write, model: str) -> Write:
-        """`write`, with the question whether the passages answer asked first where the settings want it."""
-        how = self.settings.prompting
-        under = how.refuse_under_for(model)
-        return refusing(write, self.tools.scorer(model), self.embedder, how, under) if under else write
 
     def _shortened(self, question: str, context: Context, steps: Steps, model: str) -> Context:
         """The context with the best sentences in place of whole passages, for a writer that is given those."""

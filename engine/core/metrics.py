@@ -121,9 +121,7 @@ def preservation(original: str, revised: str) -> float:
 def attribution_recall(entailment: ArrayLike) -> float:
     """Attr_r = mean over clauses of the best evidence's entailment. `entailment`: (evidences, clauses)."""
     matrix = np.asarray(entailment, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        return 0.0
-    return float(matrix.max(axis=0).mean()) if matrix.shape[0] else 0.0
+    return float(matrix.max(axis=0).mean()) if matrix.size else 0.0
 
 
 def attribution_precision(entailed: Sequence[bool]) -> float:
@@ -132,12 +130,9 @@ def attribution_precision(entailed: Sequence[bool]) -> float:
 
 
 def attribution_precision_unpaired(entailed: ArrayLike) -> float:
-    """Attr_p of a method without pairing (ARE, appendix E): share of evidences entailing one whole clause.
-
-    `entailed`: (evidences, clauses), true where the evidence entails the clause.
-    """
+    """Attr_p without pairing (ARE, appendix E): share of evidences (rows) that entail one whole clause (columns)."""
     matrix = np.asarray(entailed, dtype=bool)
-    return float(matrix.any(axis=1).mean()) if matrix.ndim == 2 and matrix.size else 0.0
+    return float(matrix.any(axis=1).mean()) if matrix.size else 0.0
 
 
 @dataclass(frozen=True)

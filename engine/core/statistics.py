@@ -187,9 +187,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    adjusted, highest = [0.0] * len(p_values), 0.0
-    for rank, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(order) - rank) * p_values[i]))
-        adjusted[i] = highest
-    return adjusted
+    values, order = np.asarray(p_values, dtype=np.float64), np.argsort(p_values, kind="stable")
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, np.arange(values.size, 0, -1) * values[order]))
+    return [float(p) for p in adjusted]

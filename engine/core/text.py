@@ -62,6 +62,7 @@ _NUMBER_LABEL = re.compile(r"[\"'(\[]?(?:\d|[IVXLC]+\b|[A-Z]\d|[A-Z]\b)")
 BETWEEN_CELLS = " | "  # what parts the cells of a table's row in the text of a document
 _WRAPPED_LINE = 40  # characters from which a line without end mark is taken as wrapped, not as a heading
 _LOOK = 80  # characters looked at on either side of a mark, so that a 1 MB line takes linear time
+_PRINTED = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 _WORD = re.compile(r"\w+(?:(?:[-‐‑'’]|(?<=\d)[.,](?=\d)|(?<=\b\w)\.(?=\w\b))\w+)*")
 
 
@@ -77,8 +78,8 @@ def sentences(text: str) -> tuple[Span, ...]:
     found: list[Span] = []
     for start, end in _blocks(text):
         ends = [m.end() for m in _END.finditer(text, start, end) if _closes(text, start, m.start(), m.end(), end)]
-        cuts = [start, *ends, end]
-        found.extend(span for s, e in pairwise(cuts) if (span := _trim(text, s, e)))
+        parts = (_PRINTED.search(text, s, e) for s, e in pairwise([start, *ends, end]))
+        found.extend(part.span() for part in parts if part)
     return tuple(found)
 
 
@@ -128,13 +129,6 @@ def words(text: str) -> tuple[Span, ...]:
     ["It's", '3,400.5', 'g', 'of', '4-aminophenol']
     """
     return tuple(match.span() for match in _WORD.finditer(text))
-
-
-def _trim(text: str, start: int, end: int) -> Span | None:
-    """The span without white space at its ends; None if nothing is left."""
-    start += end - start - len(text[start:end].lstrip())
-    end = start + len(text[start:end].rstrip())
-    return (start, end) if start < end else None
 
 
 def _blocks(text: str) -> list[Span]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import accumulate, combinations
 
 import numpy as np
 
@@ -119,12 +119,10 @@ class Deletion:
         """As `curves`, one whole passage removed a step, in the order of `scores` (one a passage, in prompt order)."""
         passages = [passage_positions(self.prompt, (number,)) for number in passage_numbers(self.prompt)]
         order = sorted(range(len(passages)), key=lambda j: (-scores[j], j))
-        steps = range(len(passages) + 1)
-        sides = [
-            [frozenset[int]().union(*(passages[j] for j in way[:k])) for k in steps] for way in (order, order[::-1])
-        ]
+        ways = ((passages[j] for j in way) for way in (order, order[::-1]))
+        sides = [list(accumulate(way, frozenset.union, initial=frozenset[int]())) for way in ways]
         self._score(gone for side in sides for gone in side)
-        return self._curves("passages", sides, [k / len(passages) for k in steps])
+        return self._curves("passages", sides, [k / len(passages) for k in range(len(passages) + 1)])
 
     def random_abpcs(self, settings: Faithfulness = Faithfulness()) -> Iterator[RandomABPC]:
         """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.

@@ -43,10 +43,7 @@ def answer_spans(answer: Answer) -> tuple[Span, ...]:
 
 
 def content_mask(answer: Answer, *, count_citation_markers: bool = False) -> Mask:
-    """Which tokens count, shape (tokens,): those with text, citation markers left out unless asked for.
-
-    Raises `AttributionError` where none is left.
-    """
+    """Which tokens count, (tokens,): those with text, no markers unless asked for; `AttributionError` if none does."""
     written = np.array([token.end > token.start for token in answer.tokens], dtype=bool)
     mask = written if count_citation_markers else written & np.asarray(content_token_mask(answer), dtype=bool)
     if not mask.any():

@@ -89,7 +89,10 @@ def answer_support(
             "words": covered(word_weights(text, every), frozenset().union(*every)),
             **({"explained": explained[place]} if explained else {}),
         }
-        (start, end), window = spans[place], _rests_on(text, chosen[place], read)
+        # It rests on the window that has it word for word, else on the one with the highest verdict.
+        rated = zip(read, chosen[place], strict=True)
+        _, window = max(rated, key=lambda one: (_holds(one[1].text, text), one[0]))
+        start, end = spans[place]
         result.append(
             SentenceSupport(
                 start=start,
@@ -153,11 +156,6 @@ def best_windows(text: str, found: Sequence[Window]) -> list[int]:
         (-share, share == most and not _holds(window.text, text)) for share, window in zip(shares, found, strict=True)
     ]
     return sorted(range(len(found)), key=ranks.__getitem__)[:READ]
-
-
-def _rests_on(text: str, read: Sequence[Window], verdicts: Sequence[float]) -> Window:
-    """The window that has the text word for word, else the one with the highest verdict."""
-    return max(zip(verdicts, read, strict=True), key=lambda one: (_holds(one[1].text, text), one[0]))[1]
 
 
 def _holds(text: str, part: str) -> bool:

@@ -57,10 +57,7 @@ def quadrant(used: float, floor: float, supports: float) -> Quadrant:
 def used_supports(
     attribution: Attribution, answer: Answer, passages: Mapping[int, str], verifier: Entailment, watch: Watch = Watch()
 ) -> UsedSupports:
-    """Combine an occlusion by clause (or facts' clauses) with the verifier's judgement of each pair.
-
-    `passages[number]` is the passage's text. Raises `AttributionError` for scores that are not in nats.
-    """
+    """An occlusion by clause with the verifier's judgement of each pair; `AttributionError` for scores not in nats."""
     if attribution.unit != "nats":
         raise AttributionError("Used x supports needs teacher-forced scores in nats. Run occlusion first.")
     clauses = [without_markers(answer.text[start:end]) for start, end in attribution.spans]

@@ -44,10 +44,11 @@ def _points(case: Case) -> list[advisor.Point]:
     found = []
     for report in reports_of(case).values():
         if report.refinement.gate == "always":
-            scores = report_scores(report, case.passages)
+            s3, scores = report.refinement.signals.s3, report_scores(report, case.passages)
             first, second = (scores[n].citation_precision if n in scores else None for n in ("A", "D"))
-            found.append(advisor.point_of(case.question, report.refinement, first, second))
-    return [point for point in found if point is not None]
+            if s3 is not None and first is not None and second is not None:
+                found.append(advisor.Point(question=case.question, s3=s3, gain=second - first))
+    return found
 
 
 def advice_on(

@@ -393,9 +393,7 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
     for unit, gains in kinds.items():
         points = [(row, gain) for row, gain in zip(rows, gains, strict=True) if gain is not None]
         try:
-            study = gain_by_quartile(
-                [Point(question=row.unit.example, s3=row.values["s3"], first=0.0, second=gain) for row, gain in points]
-            )
+            study = gain_by_quartile([Point(question=r.unit.example, s3=r.values["s3"], gain=g) for r, g in points])
         except InputError as error:
             said.append(f"Gain by quartile of S3, {unit} (Table 4): {error}")
             continue

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from engine.core.statistics import cohens_dz, holm, interval_or_none, sign_test
+from engine.core.statistics import cohens_dz, holm, interval_or_none, mean_or_none, sign_test
 from engine.core.values import Value
 from engine.studies.values import Axis, Cell, Column, Figure, FigureKind, Measure, Row, Series, StudyTable
 
@@ -53,12 +53,9 @@ def by_question(rows: Sequence[Row], name: ValueName, failed: float | None = 0.0
 def measured(values: Mapping[str, float] | Sequence[float]) -> Measure:
     """The mean with its interval, of one value per question."""
     listed = list(values.values()) if isinstance(values, Mapping) else list(values)
-    if not listed:
-        return Measure(value=None)
     interval = interval_or_none(listed)
-    mean = sum(listed) / len(listed)
     low, high = (interval.low, interval.high) if interval else (None, None)
-    return Measure(value=mean, low=low, high=high, n=len(listed))
+    return Measure(value=mean_or_none(listed), low=low, high=high, n=len(listed))
 
 
 def measure(rows: Sequence[Row], name: ValueName, failed: float | None = 0.0) -> Measure:

@@ -29,11 +29,6 @@ class StudyTools:
     def __init__(self, config: Config, loaders: Loaders = Loaders()) -> None:
         self.config, self.loaders = config, loaders
         self.budget = Budget()
-        self._collections: dict[str, Collection] = {}
-
-    def settings(self, seed: int) -> Settings:
-        """The settings of a unit."""
-        return self.config.stages(seed)
 
     @cached_property
     def writer(self) -> Writer:
@@ -86,17 +81,14 @@ class StudyTools:
 
     def write(self, seed: int, numbered: Sequence[Passage] = ()) -> Write:
         """Whoever answers, at a seed: the quoting reader or the writer (`numbered`: see `prompting`)."""
-        settings = self.settings(seed)
+        settings = self.config.stages(seed)
         if self.config.reads:
             return quoting(self.loaders.embedder(DEFAULT), settings.reader)
         return prompting(self.writer, settings.prompting, settings.decoding, numbered)
 
     def collection(self, name: str) -> Collection:
         """An open collection; raise `CorpusNotFound`, `CorpusMismatch`."""
-        if name not in self._collections:
-            wanted = self.settings(self.config.seeds[0]).retrieval.embedder
-            self._collections[name] = Collection.open(name).embedded_by(wanted)
-        return self._collections[name]
+        return Collection.open(name).embedded_by(self.config.stages(self.config.seeds[0]).retrieval.embedder)
 
 
 # A study is a module with one `STUDY`. It computes no method itself, and its results are a pure function of the rows.

@@ -138,10 +138,7 @@ _BETTER: dict[str | None, Better] = {None: "", "↑": "higher", "↓": "lower"}
 
 
 class StudyTable(Value, frozen=True):
-    """A table. `name` is its file's name, `shows` what it redraws ("Attr-RAG, Table I"), `n` how many `unit`s it is of.
-
-    `rows[i][j]` belongs to `columns[j]`.
-    """
+    """A table. `name` is that of its file, `shows` what it redraws ("Attr-RAG, Table I"), `n` its number of `unit`s."""
 
     name: str
     title: str

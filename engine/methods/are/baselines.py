@@ -87,10 +87,7 @@ class _Run:
 
 
 def run_baseline(name: str, task: Task, watch: Watch = Watch()) -> Baseline:
-    """One of `NAMES` on an answer; the measures are the verifier's.
-
-    Raise `InputError` for another name, `CannotDo` where the method needs a language model and has none.
-    """
+    """One of `NAMES` on an answer; raise `InputError` for another, `CannotDo` where it lacks a language model."""
     if name not in METHODS:
         raise InputError(f"There is no baseline {name!r}. Choose from: {', '.join(NAMES)}.")
     if name not in offered(task.tools.judge):

@@ -64,10 +64,7 @@ def apply(text: str, change: Replacement) -> str:
 
 
 def replacements(claim: str, evidence: str) -> list[Replacement]:
-    """All replacements worth asking the verifier about, the most plausible first.
-
-    The evidence is one sentence that speaks of the claim (`anchor.py`).
-    """
+    """The replacements worth asking the verifier about, most plausible first; `evidence` is a sentence on the claim."""
     evidence = in_one_notation(claim, evidence)[1]
     found = [
         *_numbers(claim, evidence),

@@ -36,10 +36,7 @@ MOST_CITED = 9_999  # the highest number that a citation may have
 
 @dataclass(frozen=True)
 class Sources:
-    """Where evidence may come from.
-
-    `case` are the case's passages in citation order; `mode` is how the corpus is searched.
-    """
+    """Where evidence may come from: `case`, its passages in citation order; `collection`, searched as `mode` says."""
 
     embedder: Embedder
     case: tuple[Passage, ...] = ()
@@ -233,10 +230,9 @@ def expand(
     by_rules = expanded_by_rules(fact, question, context, row_words=row_words)
     if writer is None:
         return by_rules, None
-    phrases, exchange = asked("expand", ask("expand", fact=fact), writer, 80, _two_phrases, watch)
+
+    def two_phrases(reply: str) -> tuple[str, ...] | None:
+        return tuple(said[:2]) if len(said := lines(reply)) > 1 else None
+
+    phrases, exchange = asked("expand", ask("expand", fact=fact), writer, 80, two_phrases, watch)
     return phrases or by_rules, exchange
-
-
-def _two_phrases(reply: str) -> tuple[str, ...] | None:
-    found = tuple(lines(reply)[:2])
-    return found if len(found) == 2 else None

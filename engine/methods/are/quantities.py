@@ -67,10 +67,7 @@ _TURNED = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number at [start, end) with its scale word, its comparison before it, and the words around.
-
-    `near` are stems and numbers within six words.
-    """
+    """A number at [start, end) with its scale word, its comparison, and `near`: stems and numbers within six words."""
 
     start: int
     end: int

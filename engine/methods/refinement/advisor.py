@@ -23,7 +23,6 @@ from engine.core.metrics import jaccard
 from engine.core.statistics import FEWEST, paired_bootstrap, rank_correlation
 from engine.core.text import counted, words
 from engine.core.values import Hit, Passage, Value
-from engine.methods.refinement.values import Refinement
 
 Branch = Literal["nothing", "overlap heuristic", "overlap heuristic, always on"]
 FEW, MANY = 5, 10  # passages: clean up to 5, noisy from 10 (figure 1)
@@ -229,16 +228,15 @@ NAMES = ("lowest S3", "second", "third", "highest S3")
 
 
 class Point(Value, frozen=True):
-    """One run of one question: S3 of A, and a score of A and of the ungated D on the same scale."""
+    """One run of one question: S3 of A, and the gain of the ungated D over A."""
 
     question: str
     s3: float
-    first: float
-    second: float
+    gain: float
 
 
 class Quartile(Value, frozen=True):
-    """Questions from `s3_low` to `s3_high`; `gain` is the mean of second - first, its interval None under ten."""
+    """Questions from `s3_low` to `s3_high`; `gain` is the mean, its interval None under ten."""
 
     name: str
     questions: int
@@ -261,17 +259,6 @@ class QuartileStudy(Value, frozen=True):
     readings: tuple[str, ...]
 
 
-def point_of(question: str, value: Refinement, first: float | None, second: float | None) -> Point | None:
-    """A point from a run and the scores of its A and D, None where one is missing; `InputError` for a gated run."""
-    if value.gate != "always":
-        raise InputError(
-            "This run wrote D only where S3 was low. Run the conditions with the trigger Always (--gate always)."
-        )
-    if value.signals.s3 is None or first is None or second is None:
-        return None
-    return Point(question=question, s3=value.signals.s3, first=first, second=second)
-
-
 def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
     """Cut by mean S3 a question, unless a cut parts equal ones. `InputError` for fewer than four questions."""
     groups: dict[str, list[Point]] = {}
@@ -282,7 +269,7 @@ def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
     ordered = sorted(groups.values(), key=_mean_s3)
     places = np.array_split(np.arange(len(ordered)), len(NAMES))
     parts = [[ordered[i] for i in part] for part in places]
-    gains = [float(np.mean([p.second - p.first for p in group])) for group in ordered]
+    gains = [float(np.mean([point.gain for point in group])) for group in ordered]
     rho = rank_correlation([_mean_s3(group) for group in ordered], gains)
     tied = next((s3 for one, after in pairwise(parts) if (s3 := _mean_s3(one[-1])) == _mean_s3(after[0])), None)
     if tied is not None:
@@ -308,7 +295,7 @@ def _mean_s3(group: Sequence[Point]) -> float:
 def _quartile(name: str, part: Sequence[Sequence[Point]]) -> Quartile:
     """One part with the bootstrap of its gain; a question's seeds are drawn together."""
     points = [point for group in part for point in group]
-    found = paired_bootstrap([p.second for p in points], [p.first for p in points], [p.question for p in points])
+    found = paired_bootstrap([p.gain for p in points], [0.0] * len(points), [p.question for p in points])
     enough = len(part) >= FEWEST
     return Quartile(
         name=name,

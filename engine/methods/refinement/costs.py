@@ -44,30 +44,24 @@ def metered(model: Any) -> Iterator[Meter]:
         )
 
 
-PAUSE = 0.1  # seconds between two looks
-
-
 class Deadline(threading.Event):
     """Set when the user cancels, and by itself after `seconds`; `expired` tells the two apart."""
 
     def __init__(self, parent: threading.Event, seconds: float, clock: Callable[[], float]) -> None:
         super().__init__()
-        self._parent = parent
-        self._clock = clock
-        self._end = clock() + seconds
+        self._parent, self._clock, self._end = parent, clock, clock() + seconds
 
     def is_set(self) -> bool:
         """Whether to stop."""
-        return self._parent.is_set() or super().is_set() or self.expired
+        return self._parent.is_set() or self.expired
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set, looking every `PAUSE` seconds: neither the cancel nor the time limit notifies it."""
-        end = None if timeout is None else self._clock() + timeout
-        while not self.is_set() and (end is None or self._clock() < end):
-            self._parent.wait(min(PAUSE, end - self._clock()) if end is not None else PAUSE)
+        """Wait for the user's cancel, no longer than until the time is up."""
+        left = max(0.0, self._end - self._clock())
+        self._parent.wait(left if timeout is None else min(timeout, left))
         return self.is_set()
 
     @property
     def expired(self) -> bool:
         """Whether the time is up and the user did not cancel."""
-        return not self._parent.is_set() and self._clock() > self._end
+        return not self._parent.is_set() and self._clock() >= self._end

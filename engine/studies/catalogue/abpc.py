@@ -121,7 +121,7 @@ def extra(config: Config) -> tuple[str, ...]:
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """Write an answer, rank the tokens of its passages by every method, remove them in that order."""
-    settings, scorer = tools.settings(unit.seed), tools.scorer
+    settings, scorer = tools.config.stages(unit.seed), tools.scorer
     with metered(scorer) as meter:
         written = tools.write(unit.seed)(example.question, example.passages, watch)
         case = case_of(example, example.passages, written)
@@ -144,7 +144,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """One answer, then the rows of every ranking; integrated gradients take a forward and a backward a step."""
-    settings, names = tools.settings(unit.seed), extra(tools.config)
+    settings, names = tools.config.stages(unit.seed), extra(tools.config)
     steps = settings.gradient.integrated_steps if "integrated gradients" in names else 0
     rows = rows_needed(len(example.passages), settings.faithfulness, len(METHODS) + len(names))
     read = tokens_of(example.question, *(passage.text for passage in example.passages))

@@ -130,8 +130,8 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 
     A method that asks about the answer is taken to ask one question for each fact.
     """
-    how, roles = tools.settings(unit.seed).verification, _roles(tools)
-    text = example.answer or "x" * 3 * tools.settings(unit.seed).decoding.max_new_tokens
+    how, roles = tools.config.stages(unit.seed).verification, _roles(tools)
+    text = example.answer or "x" * 3 * tools.config.stages(unit.seed).decoding.max_new_tokens
     clauses = decompose(text).clauses
     facts = sum(len(clause.facts) for clause in clauses)
     if unit.method == ARE:
@@ -196,7 +196,7 @@ GRID = tuple(round(i / 20, 2) for i in range(21))  # of the contours: Attr and P
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One answer by one method."""
-    settings = tools.settings(unit.seed)
+    settings = tools.config.stages(unit.seed)
     by = checked if unit.method == ARE else revised
     return by(tools, unit, example, settings, watch)
 

@@ -23,7 +23,7 @@ NO_EDIT = "without-edit"
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One answer checked with one part switched off."""
-    settings = tools.settings(unit.seed)
+    settings = tools.config.stages(unit.seed)
     part = unit.method.removeprefix("without-").replace("-", "_")
     if part in WITHOUT:
         settings = replace(settings, verification=replace(settings.verification, **{part: False}))

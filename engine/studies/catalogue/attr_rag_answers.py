@@ -146,7 +146,7 @@ def _gold(tools: StudyTools, example: Example, case: Case) -> dict[str, float | 
 
 def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, int]]:
     method, depth = BASELINES[unit.method]
-    retrieval = tools.settings(unit.seed).retrieval
+    retrieval = tools.config.stages(unit.seed).retrieval
     pool = retrieval.rerank_pool if method == "re-ranked" else depth
     hits = search(tools.collection(example.corpus), example.question, replace(retrieval, k=pool))
     passages = baseline_passages(method, depth, example.question, hits, tools.loaders.reranker(retrieval.reranker))
@@ -156,7 +156,7 @@ def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> 
 
 
 def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, int]]:
-    settings, collection = tools.settings(unit.seed), tools.collection(example.corpus)
+    settings, collection = tools.config.stages(unit.seed), tools.collection(example.corpus)
     reranker = tools.loaders.reranker(settings.retrieval.reranker)
     context = find_context(example.question, collection, reranker, settings.retrieval)
     made = attr_rag_run(
@@ -178,7 +178,7 @@ def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tupl
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """One answer for a baseline; for Attr-RAG one for each chunk set and those of the floor."""
-    settings, judged = tools.settings(unit.seed), int(tools.judge is not None)
+    settings, judged = tools.config.stages(unit.seed), int(tools.judge is not None)
     depth = settings.retrieval.k if unit.method == OURS else BASELINES[unit.method][1]
     collection = tools.collection(example.corpus)
     hits = search(collection, example.question, replace(settings.retrieval, k=depth))

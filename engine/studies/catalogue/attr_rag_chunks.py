@@ -58,7 +58,9 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def _retrieved(tools: StudyTools, unit: Unit, example: Example) -> list[Hit]:
     k = int(unit.method.removeprefix("top-"))
-    return search(tools.collection(example.corpus), example.question, replace(tools.settings(unit.seed).retrieval, k=k))
+    return search(
+        tools.collection(example.corpus), example.question, replace(tools.config.stages(unit.seed).retrieval, k=k)
+    )
 
 
 def shown_depth(config: Config) -> int:
@@ -75,7 +77,7 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     if not tools.config.options.get("answers", True):
         return Estimate()
     read = tokens_of(example.question, *(hit.passage.text for hit in _retrieved(tools, unit, example)))
-    return Estimate(calls=1, tokens=read + tools.settings(unit.seed).decoding.max_new_tokens)
+    return Estimate(calls=1, tokens=read + tools.config.stages(unit.seed).decoding.max_new_tokens)
 
 
 def results(config: Config, rows: Sequence[Row]) -> Results:

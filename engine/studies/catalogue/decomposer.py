@@ -36,7 +36,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     case, by_model = answered(tools, unit, example, watch), unit.method == MODEL
     options = ByDecomposer(decomposer=tools.config.model if by_model else RULES)
     with metered(tools.writer if by_model else None) as meter:
-        case = examine(case, DECOMPOSITION, options, tools.context(tools.settings(unit.seed), watch))
+        case = examine(case, DECOMPOSITION, options, tools.context(tools.config.stages(unit.seed), watch))
     (found,) = DECOMPOSITION.of(case)
     mine = [plain(clause.text) for clause in found.clauses], [f.text for c in found.clauses for f in c.facts]
     gold = [plain(clause.text) for clause in example.clauses], [fact for c in example.clauses for fact in c.facts]

@@ -183,7 +183,7 @@ def judged_pairs(config: Config) -> tuple[tuple[str, str], ...]:
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """All conditions of one question under one seed, scored, and compared where there is a judge."""
-    settings, writer = tools.settings(unit.seed), tools.writer
+    settings, writer = tools.config.stages(unit.seed), tools.writer
     case = case_of(example, example.passages, Written(answer=Answer(text=""), stamp=Stamp(model=writer.name)))
     names, verifier = conditions(tools.config), tools.config.verifier
     options = RefinementOptions(model=writer.name, variants=names, gate="always", verifier=verifier)
@@ -256,7 +256,7 @@ def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """Every condition's calls, two texts for S2, the gradient rows, both orders of every pair."""
-    settings, names = tools.settings(unit.seed), conditions(tools.config)
+    settings, names = tools.config.stages(unit.seed), conditions(tools.config)
     read = tokens_of(example.question, *(passage.text for passage in example.passages))
     limit = asked_limit(settings)
     calls = sum(CALLS.get(name, 1) for name in names)

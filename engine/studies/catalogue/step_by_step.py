@@ -164,7 +164,7 @@ STEPS = 4  # sub-questions that an estimate takes a problem to have
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One problem by one method, rated where there is a judge."""
-    settings, method, model = tools.settings(unit.seed), method_of(unit.method), tools.writer
+    settings, method, model = tools.config.stages(unit.seed), method_of(unit.method), tools.writer
     case = case_of(example, (), Written(answer=Answer(text="", finished=False), stamp=Stamp(model=model.name)))
     with metered(model) as meter:
         options = StepsOptions(method=method.name, model=model.name)
@@ -208,7 +208,7 @@ def _values(example: Example, solution: Solution, gold: frozenset[str], searches
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """Calls of the method for a few sub-questions, each with the top k in its prompt; ratings by the judge."""
-    method, settings = method_of(unit.method), tools.settings(unit.seed)
+    method, settings = method_of(unit.method), tools.config.stages(unit.seed)
     calls, k = method.calls(STEPS), settings.reasoning.k
     searches = (STEPS if method.decomposed else 1) if method.searches else 0
     read = calls * tokens_of(example.question, *example.options) + searches * k * tokens_of("x" * 600)

@@ -42,14 +42,11 @@ def judgements(path: Path) -> dict[str, list[str]]:
     """Ids of the documents judged relevant (a score over 0) by query."""
     found: dict[str, list[str]] = defaultdict(list)
     for place, _, row in records(path):
-        query, document, score = (row.get(name) for name in ("query-id", "corpus-id", "score"))
-        wrong = RecordError(f"{place}: a judgement needs query-id, corpus-id and score, separated by tabs.")
-        if query is None or document is None or score is None:
-            raise wrong
         try:
-            relevant = float(score) > 0
-        except ValueError as error:
-            raise wrong from error
+            query, document, relevant = row["query-id"], row["corpus-id"], float(row["score"]) > 0
+        except (KeyError, ValueError) as error:
+            wrong = f"{place}: a judgement needs query-id, corpus-id and score, separated by tabs."
+            raise RecordError(wrong) from error
         if relevant:
             found[query].append(document)
     return found

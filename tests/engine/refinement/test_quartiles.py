@@ -7,15 +7,13 @@ import pytest
 from scipy.stats import bootstrap
 
 from engine.core.errors import InputError
-from engine.methods.refinement.advisor import Point, gain_by_quartile, point_of
-from engine.methods.refinement.run import refine
-from tests.engine.refinement.refine_cases import request, writer
+from engine.methods.refinement.advisor import Point, gain_by_quartile
 
 
 def points(gains):
     """Question i has S3 = i / n."""
     n = len(gains)
-    return [Point(question=f"q{i}", s3=i / n, first=0.5, second=0.5 + g) for i, g in enumerate(gains)]
+    return [Point(question=f"q{i}", s3=i / n, gain=g) for i, g in enumerate(gains)]
 
 
 def test_four_parts_by_hand():
@@ -43,7 +41,7 @@ def test_the_order_in_which_questions_come_does_not_matter():
 
 def test_the_seeds_of_a_question_stay_together_and_its_mean_s3_places_it():
     given = [p for p in points([0.4, 0.3, 0.2, 0.1]) for _ in range(3)]
-    split = [Point(question="q0", s3=s, first=0, second=1.0) for s in (0.0, 0.9)]  # mean 0.45
+    split = [Point(question="q0", s3=s, gain=1.0) for s in (0.0, 0.9)]  # mean 0.45
     found = gain_by_quartile([*split, *given[3:]])
     assert [q.questions for q in found.quartiles] == [1, 1, 1, 1]
     assert [round(q.gain, 2) for q in found.quartiles] == [0.3, 1.0, 0.2, 0.1]
@@ -64,22 +62,13 @@ def test_too_few_questions_are_refused():
         gain_by_quartile(points([0.1, 0.2, 0.3]))
 
 
-def test_a_gated_run_is_refused():
-    gated = refine(request(writer(), variants=("A", "D")))
-    with pytest.raises(InputError, match="trigger Always"):
-        point_of("q", gated, 0.5, 0.6)
-    always = refine(request(writer(), variants=("A", "D"), gate="always"))
-    assert point_of("q", always, 0.5, 0.6) == Point(question="q", s3=4 / 6, first=0.5, second=0.6)
-    assert point_of("q", always, None, 0.6) is None
-
-
 def test_a_cut_between_equal_values_gives_no_quartiles():
-    tied = [Point(question=f"q{i}", s3=0.5, first=0.0, second=i / 10) for i in range(8)]
+    tied = [Point(question=f"q{i}", s3=0.5, gain=i / 10) for i in range(8)]
     found = gain_by_quartile(tied)
     assert found.quartiles == () and found.rho is None
     assert found.readings[0].startswith("No quartiles: a cut falls between questions of equal S3 (0.500)")
     # Seeds in another order: the means are equal, and floats added one by one would differ.
     seeds = {"a": (1, 1 / 3, 3 / 4), "b": (1, 3 / 4, 1 / 3)}
-    rows = [Point(question=q, s3=s, first=0, second=0) for q, values in seeds.items() for s in values]
-    rows += [Point(question=q, s3=s, first=0, second=0) for q, s in (("c", 0.8), ("d", 0.9))]
+    rows = [Point(question=q, s3=s, gain=0) for q, values in seeds.items() for s in values]
+    rows += [Point(question=q, s3=s, gain=0) for q, s in (("c", 0.8), ("d", 0.9))]
     assert gain_by_quartile(rows).quartiles == ()

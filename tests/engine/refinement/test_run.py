@@ -462,6 +462,9 @@ def test_who_waits_for_a_server_hears_the_cancel_and_the_end_of_the_time():
     cancelled = threading.Event()
     cancelled.set()
     assert Deadline(cancelled, 60, time.monotonic).wait(30) and Deadline(threading.Event(), 0, time.monotonic).wait(30)
+    assert Deadline(threading.Event(), 0.02, time.monotonic).wait() and Deadline(
+        threading.Event(), 0.02, time.monotonic
+    ).wait(30)
     assert not Deadline(threading.Event(), 60, time.monotonic).wait(0.01)
 
 
