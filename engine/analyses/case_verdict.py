@@ -270,9 +270,13 @@ def without_source(case: Case) -> str:
 def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
     """The facts by their states, and whether the documents answer the question, which no fact tells.
 
-    A doubt about that comes first, as long as nobody signed: facts that answer nothing may be borne out.
+    A doubt about that comes first, as long as nobody signed: facts that answer nothing may be borne out. So does a
+    language other than English, in which both mean little.
     """
     said = verdict.headline if verdict else "The answer was not checked against its sources."
+    record = record_of(case) if verdict and not verdict.signed_off else None
+    if record and record.foreign:
+        return f"{record.foreign} {said}"
     answered = probably_answered(case)
     if may_not_answer(case) and not (verdict and verdict.signed_off):
         return f"{answered} {said}"

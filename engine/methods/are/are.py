@@ -25,6 +25,7 @@ from engine.answer.citations import cited_sentences, style_of, without_markers
 from engine.core.metrics import ENTAILED, attribution_precision, attribution_recall, harmonic_mean, preservation
 from engine.core.progress import Watch, whole
 from engine.core.settings import Verification
+from engine.english.language import other_language
 from engine.english.parser import absence
 from engine.methods.are.anchor import Anchor, Others, anchors, others
 from engine.methods.are.anchored_edit import anchored_edit
@@ -137,6 +138,7 @@ def _unfinished(task: Task, found: Decomposition) -> AreRecord:
         max_iterations=task.settings.max_iterations,
         finished=False,
         measured=note_of(_SURE, tools.verifier),
+        language=other_language(task.answer),
         notes=tuple(filter(None, notes)),
     )
 

@@ -357,7 +357,8 @@ class Report(Value, frozen=True):
 class AreRecord(Value, frozen=True):
     """All that a check of an answer found and did; what is shown and exported is read from here.
 
-    `measured` says how often the verifier behind the measures is right when it calls a claim supported.
+    `measured` says how often the verifier behind the measures is right when it calls a claim supported; `language` is
+    the answer's, where it seems to be another than English.
     """
 
     question: str
@@ -375,7 +376,14 @@ class AreRecord(Value, frozen=True):
     finished: bool = True
     seconds: float = 0.0
     measured: str = ""
+    language: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def foreign(self) -> str:
+        """What a reader of the verdicts on an answer in another language must know; empty for English."""
+        said = f"The answer seems to be in {self.language}. The check is made for English: do not rely on its verdicts."
+        return said if self.language else ""
 
     @property
     def checked(self) -> str:
