@@ -381,7 +381,7 @@ class AreRecord(Value, frozen=True):
 
     @property
     def foreign(self) -> str:
-        """What a reader of the verdicts on an answer in another language must know; empty for English."""
+        """That the verdicts on an answer in another language are not to be relied on; empty for English."""
         said = f"The answer seems to be in {self.language}. The check is made for English: do not rely on its verdicts."
         return said if self.language else ""
 
