@@ -522,16 +522,13 @@ def health(name: str, watch: Watch = Watch()) -> Health:
         return Health(state="damaged", notes=(*notes, str(error)))
     found = _inconsistencies(snapshot)
     notes += found
-    was_open = index.is_open(collection.folder)
+    index.close_index(collection.folder)  # an open one is not compared with its files again
     try:
         if snapshot.passages and index.exists(collection.folder):
             notes += filter(None, [index.open_index(collection.folder, snapshot, watch).repaired])
     except GroundworkError as error:  # not damage where another process builds the index or the server is away
         away = isinstance(error, CorpusLocked | ServerError) and not found
         return Health(state="good" if away else "damaged", notes=(*notes, str(error)))
-    finally:
-        if not was_open:  # a check must not keep other processes from the index
-            index.close_index(collection.folder)
     return Health(state="damaged" if found else "mended" if notes else "good", notes=tuple(notes))
 
 

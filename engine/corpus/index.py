@@ -165,11 +165,6 @@ def exists(folder: Path) -> bool:
     return bool(os.environ.get(SERVER)) or (folder / _STATE).exists() or any(folder.glob("index-*"))
 
 
-def is_open(folder: Path) -> bool:
-    """Does this process have the index open."""
-    return folder in _OPEN
-
-
 def forget(folder: Path) -> None:
     """Close the index of a collection that is being removed, and delete what a server holds of it."""
     server = os.environ.get(SERVER, "")
