@@ -9,7 +9,6 @@ again from the vectors themselves. The shares were chosen on 49,126 real texts a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from mmap import mmap
 from pathlib import Path
 
 import numpy as np
@@ -163,12 +162,7 @@ def _centres_of(vectors: Floats) -> tuple[Floats, float]:
 
 
 def _pieces(vectors: Floats) -> Iterator[tuple[int, Floats]]:
-    """(first row, rows) of the whole; a mapped file is read instead, since what is mapped counts as memory in use."""
-    if not isinstance(vectors, np.memmap) or not isinstance(vectors.base, mmap):
-        yield from ((first, vectors[first : first + _AT_ONCE]) for first in range(0, len(vectors), _AT_ONCE))
-        return
-    with Path(str(vectors.filename)).open("rb") as file:
-        file.seek(vectors.offset)
-        for first in range(0, len(vectors), _AT_ONCE):
-            count = min(_AT_ONCE, len(vectors) - first)
-            yield first, np.fromfile(file, vectors.dtype, count * vectors.shape[1]).reshape(count, -1)
+    """(first row, rows) of the whole; mapped ones are let go of, since what is mapped counts as memory in use."""
+    for first in range(0, len(vectors), _AT_ONCE):
+        yield first, vectors[first : first + _AT_ONCE]
+        let_go(vectors)
