@@ -37,7 +37,7 @@ class Cells:
     """An index on the disk."""
 
     def __init__(self, place: Path) -> None:
-        """Map the files that `build` wrote; raise `OSError` or `ValueError` where they are not as they were."""
+        """Map the files that `build` wrote."""
         self._centres: Floats = np.load(place / "centres.npy", allow_pickle=False)
         self._starts = np.load(place / "starts.npy", allow_pickle=False)
         # As plain arrays: a slice of a mapped one costs as much as the work on it.
@@ -46,13 +46,6 @@ class Cells:
             for name in ("rows.npy", "bytes.npy", "signs.npy")
         )
         self.size = len(self._order)
-        width = self._centres.shape[1]
-        whole = len(self._starts) == len(self._centres) + 1 and (np.diff(self._starts) >= 0).all()
-        shapes = self._bytes.shape == (self.size, width) and self._signs.shape == (-(-width // _WORD), self.size)
-        if not whole or not shapes or self._starts[-1] != self.size:
-            raise ValueError("its files do not match")
-        if self.size and not 0 <= self._order.min() <= self._order.max() < self.size:
-            raise ValueError("its rows are damaged")
 
     def nearest(self, vector: Floats, count: int) -> Places:
         """About the `count` rows whose vectors have the largest product with `vector`, ascending."""
