@@ -76,13 +76,8 @@ class Cells:
 
     def _products(self, held: Places, vector: Floats) -> Floats:
         """The products of the bytes at some places with a vector."""
-        found = np.empty(len(held), dtype=np.float32)
-        block = np.empty((_BLOCK, len(vector)), dtype=np.float32)
-        for first in range(0, len(held), _BLOCK):
-            places = held[first : first + _BLOCK]
-            np.copyto(block[: len(places)], self._bytes[places])
-            found[first : first + len(places)] = block[: len(places)] @ vector
-        return found
+        parts = np.array_split(held, -(-len(held) // _BLOCK))
+        return np.concatenate([self._bytes[places].astype(np.float32) @ vector for places in parts])
 
 
 def _within(parts: list[tuple[int, int]], places: Places) -> Places:
