@@ -9,7 +9,6 @@ again from the vectors themselves. The shares were chosen on 49,126 real texts a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from mmap import mmap
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,7 @@ class Cells:
     """An index on the disk."""
 
     def __init__(self, place: Path) -> None:
-        """Map the files that `build` wrote; raise `OSError` or `ValueError` where they are not as they were."""
+        """Map the files that `build` wrote."""
         self._centres: Floats = np.load(place / "centres.npy", allow_pickle=False)
         self._starts = np.load(place / "starts.npy", allow_pickle=False)
         # As plain arrays: a slice of a mapped one costs as much as the work on it.
@@ -47,13 +46,6 @@ class Cells:
             for name in ("rows.npy", "bytes.npy", "signs.npy")
         )
         self.size = len(self._order)
-        width = self._centres.shape[1]
-        whole = len(self._starts) == len(self._centres) + 1 and (np.diff(self._starts) >= 0).all()
-        shapes = self._bytes.shape == (self.size, width) and self._signs.shape == (-(-width // _WORD), self.size)
-        if not whole or not shapes or self._starts[-1] != self.size:
-            raise ValueError("its files do not match")
-        if self.size and not 0 <= self._order.min() <= self._order.max() < self.size:
-            raise ValueError("its rows are damaged")
 
     def nearest(self, vector: Floats, count: int) -> Places:
         """About the `count` rows whose vectors have the largest product with `vector`, ascending."""
@@ -84,13 +76,8 @@ class Cells:
 
     def _products(self, held: Places, vector: Floats) -> Floats:
         """The products of the bytes at some places with a vector."""
-        found = np.empty(len(held), dtype=np.float32)
-        block = np.empty((_BLOCK, len(vector)), dtype=np.float32)
-        for first in range(0, len(held), _BLOCK):
-            places = held[first : first + _BLOCK]
-            np.copyto(block[: len(places)], self._bytes[places])
-            found[first : first + len(places)] = block[: len(places)] @ vector
-        return found
+        parts = np.array_split(held, -(-len(held) // _BLOCK))
+        return np.concatenate([self._bytes[places].astype(np.float32) @ vector for places in parts])
 
 
 def _within(parts: list[tuple[int, int]], places: Places) -> Places:
@@ -163,12 +150,7 @@ def _centres_of(vectors: Floats) -> tuple[Floats, float]:
 
 
 def _pieces(vectors: Floats) -> Iterator[tuple[int, Floats]]:
-    """(first row, rows) of the whole; a mapped file is read instead, since what is mapped counts as memory in use."""
-    if not isinstance(vectors, np.memmap) or not isinstance(vectors.base, mmap):
-        yield from ((first, vectors[first : first + _AT_ONCE]) for first in range(0, len(vectors), _AT_ONCE))
-        return
-    with Path(str(vectors.filename)).open("rb") as file:
-        file.seek(vectors.offset)
-        for first in range(0, len(vectors), _AT_ONCE):
-            count = min(_AT_ONCE, len(vectors) - first)
-            yield first, np.fromfile(file, vectors.dtype, count * vectors.shape[1]).reshape(count, -1)
+    """(first row, rows) of the whole; mapped ones are let go of, since what is mapped counts as memory in use."""
+    for first in range(0, len(vectors), _AT_ONCE):
+        yield first, vectors[first : first + _AT_ONCE]
+        let_go(vectors)

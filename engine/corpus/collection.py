@@ -520,28 +520,14 @@ def health(name: str, watch: Watch = Watch()) -> Health:
         snapshot = collection.snapshot()
     except (CorpusError, ModelError, StorageError) as error:
         return Health(state="damaged", notes=(*notes, str(error)))
-    found = _inconsistencies(snapshot)
-    notes += found
-    was_open = index.is_open(collection.folder)
+    # Offsets hold where the files are as they were written: passages are spans of the stored documents.
+    if broken := not np.isfinite(snapshot.vectors).all():
+        notes.append("Some vectors contain values that are not numbers.")
+    index.close_index(collection.folder)  # an open one is not compared with its files again
     try:
         if snapshot.passages and index.exists(collection.folder):
             notes += filter(None, [index.open_index(collection.folder, snapshot, watch).repaired])
     except GroundworkError as error:  # not damage where another process builds the index or the server is away
-        away = isinstance(error, CorpusLocked | ServerError) and not found
+        away = isinstance(error, CorpusLocked | ServerError) and not broken
         return Health(state="good" if away else "damaged", notes=(*notes, str(error)))
-    finally:
-        if not was_open:  # a check must not keep other processes from the index
-            index.close_index(collection.folder)
-    return Health(state="damaged" if found else "mended" if notes else "good", notes=tuple(notes))
-
-
-def _inconsistencies(snapshot: Snapshot) -> list[str]:
-    """Sentences about what does not fit, and cannot be mended; nothing where all is well."""
-    notes = []
-    for passage in snapshot.passages:
-        document = snapshot.documents.get(passage.document)
-        if document is None or document.text[passage.start : passage.end] != passage.text:
-            notes.append(f"Passage {passage.id} differs from the text at its position in the document.")
-    if not np.isfinite(snapshot.vectors).all():
-        notes.append("Some vectors contain values that are not numbers.")
-    return notes
+    return Health(state="damaged" if broken else "mended" if notes else "good", notes=tuple(notes))

@@ -165,11 +165,6 @@ def exists(folder: Path) -> bool:
     return bool(os.environ.get(SERVER)) or (folder / _STATE).exists() or any(folder.glob("index-*"))
 
 
-def is_open(folder: Path) -> bool:
-    """Does this process have the index open."""
-    return folder in _OPEN
-
-
 def forget(folder: Path) -> None:
     """Close the index of a collection that is being removed, and delete what a server holds of it."""
     server = os.environ.get(SERVER, "")
@@ -191,8 +186,9 @@ _OPEN: dict[Path, Index] = {}
 
 def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
     """The index under the collection's own folder, rebuilt where it is not that of `held` or damaged."""
-    (place, state), trouble = _current(folder), ""
-    if place is not None and state.get("held") == held:
+    state, trouble = read_json(folder / _STATE, dict[str, str], {}, "The search index", "")[0], ""
+    place = folder / Path(state.get("folder", "")).name
+    if place.match("index-*") and state.get("held") == held:
         try:
             if changed := [name for name in cells.FILES if state.get(name) != sha256_of(place / name)]:
                 raise ValueError(f"{changed[0]} was changed after it was written")
@@ -247,11 +243,3 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
                 collection.modify(metadata={"held": held})
         check(found := Index(held, collection.count(), nearest), snapshot)
         return found
-
-
-def _current(folder: Path) -> tuple[Path | None, dict[str, str]]:
-    """The folder of the finished index, or None, and what `index.json` says of it."""
-    state, _ = read_json(folder / _STATE, dict[str, str], {}, "The search index", "")
-    name = state.get("folder", "")
-    place = folder / name
-    return (place if name.startswith("index-") and Path(name).name == name and place.is_dir() else None), state

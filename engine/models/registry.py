@@ -10,6 +10,7 @@ import os
 import re
 import threading
 from collections import OrderedDict, defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -154,14 +155,14 @@ def available_models() -> tuple[ModelCard, ...]:
         name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; gives no probabilities."
     )
     embedded = (
-        _white_box(EMBEDDED, "here", NOTE)
+        _white_box(name=EMBEDDED, where="here", note=NOTE)
         if has_embedded()
         else ModelCard(name=EMBEDDED, kind="language model", can_generate=False, note="Not installed.")
     )
     found = (reader, embedded, *_folder_cards(), *_cached_cards())
     added = {card.name: card for card in map(_added_card, added_models()[0])}
     address = os.environ.get("OPENAI_BASE_URL")
-    served = (_served_card(f"{SERVED}MODEL@{address}", address),) if address else ()
+    served = (_served_card(name=f"{SERVED}MODEL@{address}", where=address),) if address else ()
     return (*(added.pop(card.name, card) for card in found), *added.values(), *served)
 
 
@@ -170,10 +171,8 @@ def writers() -> list[str]:
     return [card.name for card in available_models() if card.can_generate and card.name != "reader"]
 
 
-def _white_box(name: str, where: str, note: str = "", title: str = "") -> ModelCard:
-    return ModelCard(
-        name=name, kind="language model", can_score=True, can_gradients=True, where=where, note=note, title=title
-    )
+_white_box = partial(ModelCard, kind="language model", can_score=True, can_gradients=True)
+_served_card = partial(ModelCard, kind="served model", note=WHY_NOT)
 
 
 def _folder_cards() -> tuple[ModelCard, ...]:
@@ -182,7 +181,7 @@ def _folder_cards() -> tuple[ModelCard, ...]:
     causal = [folder for folder in folders if catalogue.is_complete(folder) and is_causal(folder)]
     names = {entry.folder: entry.name for entry in catalogue.offered()}
     found = sorted({*files, *causal} - {ENTRY.folder})
-    return tuple(_white_box(names.get(path, path.name), str(path)) for path in found)
+    return tuple(_white_box(name=names.get(path, path.name), where=str(path)) for path in found)
 
 
 def _cached_cards() -> tuple[ModelCard, ...]:
@@ -190,7 +189,7 @@ def _cached_cards() -> tuple[ModelCard, ...]:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     return tuple(
-        _white_box(folder.name.removeprefix("models--").replace("--", "/"), str(folder))
+        _white_box(name=folder.name.removeprefix("models--").replace("--", "/"), where=str(folder))
         for folder in sorted(Path(HF_HUB_CACHE).glob("models--*"))
         if any(catalogue.is_complete(path) and is_causal(path) for path in folder.glob("snapshots/*"))
     )
@@ -200,10 +199,6 @@ def is_causal(folder: Path) -> bool:
     """Whether the config in `folder` names a causal language model."""
     text = (folder / "config.json").read_text(encoding="utf-8")
     return "ForCausalLM" in text or "LMHeadModel" in text
-
-
-def _served_card(name: str, where: str, title: str = "") -> ModelCard:
-    return ModelCard(name=name, kind="served model", where=where, note=WHY_NOT, title=title)
 
 
 # Models that the user added, each under a name of their own. The name is shown and may be typed; runs, stamps and
@@ -297,7 +292,7 @@ def _short_name(source: str) -> str:
 
 def _added_card(model: AddedModel) -> ModelCard:
     if model.source.startswith(SERVED):
-        return _served_card(model.source, served_parts(model.source)[1], model.name)
+        return _served_card(name=model.source, where=served_parts(model.source)[1], title=model.name)
     found = local_model(model.source)
     note = "" if found else "Read from the Hugging Face cache, or downloaded when it is used first."
-    return _white_box(model.source, str(found or ""), note, model.name)
+    return _white_box(name=model.source, where=str(found or ""), note=note, title=model.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-_FENCE = ("```", "~~~")
+_FENCE = re.compile(r"^[^\S\n]*(?:```|~~~).*\n", re.MULTILINE)
 _LISTED = re.compile(r"^(?:[-–*•+]|\(?\d{1,2}[.):])\s+")
 _LABEL = re.compile(
     r"^(?:(?:the|my|final|search|atomic|corrected|fixed)\s){0,2}(?:facts?|clauses?|phrases?|questions?|quer(?:y|ies)|answer|fix|difference)"
@@ -59,25 +59,13 @@ def bare(line: str) -> str:
 
 def content(reply: str) -> list[str]:
     """The lines inside code fences if there are any, else those between an opening and talk to the reader."""
-    fenced, rest = _split_at_fences(reply)
+    parts = _FENCE.split("".join(f"{line}\n" for line in reply.splitlines()))
+    rest, fenced = ("".join(parts[side::2]).splitlines() for side in (0, 1))
     if any(line.strip() for line in fenced):
         return fenced
     filled = [i for i, line in enumerate(rest) if line.strip()]
     start = next((i for i in filled[:3] if not opens_reply(rest[i])), 0)
     return list(_until_talk(rest[start:]))
-
-
-def _split_at_fences(reply: str) -> tuple[list[str], list[str]]:
-    """(lines between fences, all others)."""
-    fenced: list[str] = []
-    rest: list[str] = []
-    inside = False
-    for line in reply.splitlines():
-        if line.lstrip().startswith(_FENCE):
-            inside = not inside
-        else:
-            (fenced if inside else rest).append(line)
-    return fenced, rest
 
 
 def opens_reply(line: str) -> bool:

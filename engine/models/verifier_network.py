@@ -11,7 +11,7 @@ Imported only where torch is wanted.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,12 @@ from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, align
 from engine.models.catalogue import EMBEDDER, installed_folder
 from engine.models.embedder import DEFAULT, packaged_weights
+from engine.models.loading import merge_adapter
 from engine.models.memory import reading_a_model
 
 MAX_TOKENS = 160
 ADAPTER = "adapter_model.safetensors"  # low-rank factors, in peft's own layout
 REST = "head.safetensors"  # head, token types, biases and norms, by parameter name
-_PREFIX = "base_model.model."
 
 
 class EvidenceNetwork(nn.Module):
@@ -133,7 +133,7 @@ def load_network(folder: Path) -> tuple[EvidenceNetwork, Any]:
 
     config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     network, tokenizer = base_network(config["base_model_name_or_path"].rpartition("/")[2])
-    merge(network, load_file(folder / ADAPTER), config["lora_alpha"] / config["r"])
+    network.encoder = merge_adapter(network.encoder, folder)
     rest = {name: tensor.float() for name, tensor in load_file(folder / REST).items()}
     logits, hidden = rest[f"head.{len(network.head) - 1}.weight"].shape
     network.head[-1] = nn.Linear(hidden, logits)
@@ -142,14 +142,3 @@ def load_network(folder: Path) -> tuple[EvidenceNetwork, Any]:
         raise KeyError(f"{REST} has tensors that the network lacks: {', '.join(unknown)}")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return network.eval().requires_grad_(False).to(device), tokenizer
-
-
-def merge(network: EvidenceNetwork, factors: Mapping[str, torch.Tensor], scale: float) -> None:
-    """Add scale * B A to each adapted matrix of the encoder, in place."""
-    for key, down in factors.items():
-        if not key.endswith("lora_A.weight"):
-            continue
-        up = factors[key.replace("lora_A", "lora_B")]
-        weight = network.encoder.get_submodule(key.removeprefix(_PREFIX).removesuffix(".lora_A.weight")).weight
-        with torch.no_grad():
-            weight += scale * (up.float() @ down.float())

@@ -107,17 +107,15 @@ class Postings:
             raise ValueError("its files do not match")
         return cls(words, index.scores, most)
 
-    def scores(self, question: str) -> Floats:
-        """One score per text, 0 and up, shape (n,)."""
+    def scores(self, question: str, rows: Places | None = None) -> Floats:
+        """One score per text, 0 and up, shape (n,); with `rows` of those texts alone."""
+        if rows is not None:
+            return self._sums(self._asked(question), rows)
         found = np.zeros(self.size, dtype=np.float32)
         for word in self._asked(question):
             texts, adds = self._part(word)
             found[texts] += adds
         return found
-
-    def at(self, question: str, rows: Places) -> Floats:
-        """The scores of some texts."""
-        return self._sums(self._asked(question), rows)
 
     def best(self, question: str, count: int) -> Places:
         """The rows of the `count` best texts, ties in order; where fewer have a word of it, the first ones with them.

@@ -51,10 +51,8 @@ def relevance_of(
     cosines: Sequence[float], words: Sequence[float], verdicts: Sequence[float] | None = None
 ) -> list[EvidenceRelevance]:
     """The relevance of texts whose parts are known, in order."""
-    parts = [{"cosine": c, "words": w} for c, w in zip(cosines, words, strict=True)]
-    if verdicts is None:
-        return [combined(each) for each in parts]
-    return [combined({**each, "verdict": verdict}) for each, verdict in zip(parts, verdicts, strict=True)]
+    parts = {"cosine": cosines, "words": words} | ({} if verdicts is None else {"verdict": verdicts})
+    return [combined(dict(zip(parts, each, strict=True))) for each in zip(*parts.values(), strict=True)]
 
 
 def evidence_relevance(claim: str, evidence: str, embedder: Embedder, scores: Mapping[str, float]) -> float:

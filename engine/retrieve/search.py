@@ -98,9 +98,7 @@ def _search(
 
 def _lexical(words: bm25.Postings | None, question: str, rows: NDArray[np.intp] | None) -> dict[str, Floats]:
     """The BM25 scores of some rows (None: all) as a part of a hit's score; none where there is no index."""
-    if words is None:
-        return {}
-    return {"bm25": words.scores(question) if rows is None else words.at(question, rows)}
+    return {} if words is None else {"bm25": words.scores(question, rows)}
 
 
 def check_query(query: str) -> str:

@@ -131,6 +131,15 @@ def place_of(collection: Collection) -> str:
     return json.loads((collection.folder / "index.json").read_text())["folder"]
 
 
+def test_a_check_compares_an_open_index_with_its_files_again(collection: Collection) -> None:
+    index.open_index(collection.folder, collection.snapshot())
+    path = collection.folder / place_of(collection) / "signs.npy"
+    path.unlink()  # what is mapped stays as it is
+    path.write_bytes(b"")
+    assert "was rebuilt" in health("c").notes[0]
+    assert health("c").state == "good"
+
+
 def test_health_checks_files_and_index(collection: Collection) -> None:
     assert health("c").state == "good"
     index.open_index(collection.folder, collection.snapshot())

@@ -120,7 +120,7 @@ def test_postings_equal_the_librarys_own_index(both, tmp_path, monkeypatch):
         known = [word for word in words if word in own.vocab_dict]
         expected = own.get_scores(known) if known else np.zeros(len(texts), np.float32)
         np.testing.assert_allclose(index.scores(question), expected, atol=1e-5)
-        np.testing.assert_allclose(index.at(question, rows), expected[rows], atol=1e-5)
+        np.testing.assert_allclose(index.scores(question, rows), expected[rows], atol=1e-5)
         for count in (1, 5, 50):
             best = index.best(question, count)
             np.testing.assert_allclose(expected[best], np.sort(expected)[::-1][:count], atol=1e-5)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import replace
 from functools import cache
 
 import msgspec
-import numpy as np
 import pytest
 import torch
 
@@ -17,7 +17,7 @@ from engine.models.alignment import KINDS, NAME, SMALLER
 from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES, Thresholds
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier, load_embedded, load_entailment, origin_of
-from engine.models.verifier_network import base_network, collate, encode
+from engine.models.verifier_network import ADAPTER, base_network, collate, encode
 
 torch.set_num_threads(1)
 
@@ -159,17 +159,19 @@ def test_unrelated_sentences_around_the_evidence_leave_the_verdict(shipped):
     assert sum(one.verdict == verdict for one, (_, _, verdict) in zip(judged, OWN[:4], strict=True)) >= 3
 
 
-def test_peft_loads_the_adapter_to_the_same_matrices():
-    from peft import PeftModel
+def test_the_adapter_is_added_to_the_matrices_of_its_base():
+    from safetensors.torch import load_file
 
     from engine.models.verifier_network import load_network
 
-    merged = load_network(FOLDER)[0].encoder
-    other = PeftModel.from_pretrained(base_network()[0].encoder, str(FOLDER)).merge_and_unload()
+    merged, base = load_network(FOLDER)[0].encoder, base_network()[0].encoder
+    factors = load_file(FOLDER / ADAPTER)
+    config = json.loads((FOLDER / "adapter_config.json").read_text())
     for name in ("encoder.layer.0.attention.self.query", "encoder.layer.5.output.dense"):
-        mine, theirs = merged.get_submodule(name).weight, other.get_submodule(name).weight
-        np.testing.assert_allclose(mine.detach(), theirs.detach(), atol=1e-5)
-        assert not torch.equal(mine, untrained()[0].encoder.get_submodule(name).weight)
+        up, down = (factors[f"base_model.model.{name}.lora_{side}.weight"].float() for side in "BA")
+        change = config["lora_alpha"] / config["r"] * (up @ down)
+        assert change.abs().max() > 0
+        assert torch.equal(merged.get_submodule(name).weight, base.get_submodule(name).weight + change)
 
 
 def test_collate_pads_with_a_mask():
