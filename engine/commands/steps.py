@@ -78,7 +78,7 @@ def step_row(step: ReasonStep) -> shared.Record:
     }
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @shared.corpus_option
 @click.option(
@@ -109,7 +109,7 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, bench: Workbench)
     shared.run_records(file, StepsRecord, work)
 
 
-@click.command("calibrate-threshold")
+@shared.main.command("calibrate-threshold")
 @shared.file_argument
 @shared.corpus_option
 @click.option("--dry-run", is_flag=True, help="Print T without saving it.")
@@ -138,6 +138,3 @@ def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool, model: str, be
     if not dry_run:
         keep(found)
     shared.emit({**found.to_dict(), "pairs": len(found.similarities), "kept": not dry_run})
-
-
-COMMANDS = (steps, calibrate_threshold)

@@ -54,7 +54,7 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
     gold: tuple[str, ...] = ()
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @shared.verifier_option
 def check(file: TextIO, verifier: str) -> None:
@@ -89,7 +89,7 @@ def _note(ruling: Ruling) -> str:
     return f"{ruling.note}; {ruling.verdict} by its own threshold; {best} scores higher"
 
 
-@click.command("decompose")
+@shared.main.command("decompose")
 @shared.file_argument
 @decomposer_option
 def decompose_command(file: TextIO, decomposer: str) -> None:
@@ -134,7 +134,7 @@ def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]], verifier: Entai
     }
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @shared.verifier_option
 def edit(file: TextIO, verifier: str) -> None:
@@ -167,7 +167,7 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
     passages: tuple[str | GivenPassage, ...] = ()
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @click.option("--corpus", default=None, metavar="NAME", help="The corpus to search for evidence.")
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
@@ -231,7 +231,7 @@ def facts(
     shared.run_records(file, AnswerRecord, work)
 
 
-@click.command("calibrate-verifier")
+@shared.main.command("calibrate-verifier")
 @shared.file_argument
 @click.option("--name", required=True, help="The calibrated verifier is then `calibrated:NAME`.")
 @click.option("--dry-run", is_flag=True, help="Print the figures without saving the calibration.")
@@ -247,6 +247,3 @@ def calibrate_verifier(file: TextIO, name: str, dry_run: bool, verifier: str) ->
     if not dry_run:
         keep(fitted)
     shared.emit({"verifier": CALIBRATED + name, **fitted.to_dict(), "kept": not dry_run})
-
-
-COMMANDS = (check, decompose_command, edit, facts, calibrate_verifier)
