@@ -167,9 +167,7 @@ def _tables(case: Case, attribution: Attribution) -> list[Table]:
 
 
 def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Table:
-    order = sorted(
-        range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j] if attribution.scores else 0
-    )
+    order = sorted(range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j])
 
     def score(j: int, span: int) -> Cell:
         value = attribution.scores[span][j]

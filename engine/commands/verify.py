@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TextIO
 
 import click
-from msgspec.structs import replace
 
 from engine.analyses import claims
 from engine.analyses.facts import KIND as FACTS, LANGUAGE_MODEL, FactsOptions
@@ -205,6 +204,7 @@ def facts(
         raise click.UsageError("The evidence is to come from a corpus. Give --corpus NAME.")
     if corpus:
         bench.collection(corpus)  # one that is none is told now
+    searched = None if source == "case" else corpus
     context = bench.context(shared.progress())
     options = FactsOptions(verifier=verifier, decomposer=decomposer, judge=judge or "")
     asks = options.spelled_out.judge
@@ -214,8 +214,7 @@ def facts(
     peers = claims.PeerOptions(methods=(method,), verifier=verifier, judge=judge or "")
 
     def work(record: AnswerRecord) -> list[shared.Record]:
-        given = AuditRecord(question=record.question, passages=record.passages, answer=record.answer)
-        given = replace(given, corpus=None if source == "case" else corpus)
+        given = AuditRecord(question=record.question, passages=record.passages, answer=record.answer, corpus=searched)
         case = imported_case(given.checked())
         if method != ARE:
             (other,) = claims.PEERS.of(bench.examine(case, claims.PEERS.name, peers, context))[-1].runs
