@@ -307,11 +307,9 @@ def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, .
     wanted: Sequence[str] | None = stamp.settings.get("placebos")
     if wanted is None:
         return (), "the stamp does not list the unrelated passages of the placebo floor"
-    try:
-        known = tools.collection(case.corpus).snapshot().named(wanted) if case.corpus and wanted else {}
-    except GroundworkError:
-        known = {}
-    known = {passage.id: passage for passage in unrelated()} | known
+    known = {passage.id: passage for passage in unrelated()}
+    with contextlib.suppress(GroundworkError):
+        known |= tools.collection(case.corpus).snapshot().named(wanted) if case.corpus and wanted else {}
     found = tuple(known[name] for name in wanted if name in known)
     return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
 
