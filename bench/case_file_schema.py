@@ -12,7 +12,7 @@ import msgspec
 
 from engine.analyses.attribution import method_kind
 from engine.analyses.registry import BUILT_IN
-from engine.cases.case_file import STEPS, CaseFile
+from engine.cases.case_file import NEWEST, CaseFile
 from engine.core.settings import Settings
 from engine.core.values import Json
 from engine.methods import registry as methods
@@ -34,10 +34,9 @@ def schema() -> Json:
         {"if": {"properties": {"kind": {"const": kind}}}, "then": {"properties": {"result": of[result]}}}
         for kind, result in results.items()
     ]
-    newest = len(STEPS) + 1
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"Groundwork case file, schema {newest}",
+        "title": f"Groundwork case file, schema {NEWEST}",
         **of[CaseFile],
         "$defs": named,
     }

@@ -11,7 +11,7 @@ from engine.analyses.kind import Loaders
 from engine.core.errors import CaseError
 from engine.core.progress import OnText, Watch
 from engine.core.settings import BEST_SENTENCE, Decoding
-from engine.core.values import Answer, Case, ChunkSet, Prompt, Token, Value, sha256
+from engine.core.values import Answer, Case, ChunkSet, Prompt, Value, sha256
 from engine.corpus.collection import Collection
 from engine.models.protocols import Can, LanguageModel, TokenPrompt, Writer
 from engine.retrieve.search import rerank
@@ -20,22 +20,15 @@ from engine.retrieve.search import rerank
 class Reply(Value, frozen=True):
     """A stored reply without its probabilities; `prompt` is the hash of the prompt's text, "" where it is not kept."""
 
-    text: str
+    answer: Answer
     prompt: str = ""
-    tokens: tuple[tuple[int, int, int], ...] = ()
-    refused: bool = False
-    finished: bool = True
 
     @classmethod
     def of(cls, answer: Answer, prompt: Prompt | None = None) -> Reply:
         """The reply that an answer was made of."""
-        return cls(
-            text=answer.text,
-            prompt=sha256(prompt.text) if prompt is not None else "",
-            tokens=tuple((token.id, token.start, token.end) for token in answer.tokens),
-            refused=answer.refused,
-            finished=answer.finished,
-        )
+        tokens = tuple(replace(token, logprob=None) for token in answer.tokens)
+        written = Answer(text=answer.text, tokens=tokens, refused=answer.refused, finished=answer.finished)
+        return cls(answer=written, prompt=sha256(prompt.text) if prompt is not None else "")
 
 
 class Repeating:
@@ -69,9 +62,7 @@ class Repeating:
         waiting = self._kept.get(sha256(prompt.text)) or self._kept.get("")
         if not waiting:
             raise CaseError("The model was not given this prompt in the original run, so its reply is unknown.")
-        reply = waiting.pop(0)
-        tokens = tuple(Token(id=i, start=start, end=end) for i, start, end in reply.tokens)
-        answer = Answer(text=reply.text, tokens=tokens, refused=reply.refused, finished=reply.finished)
+        answer = waiting.pop(0).answer
         if self._model is None or not self.can.score or not answer.tokens:
             return answer
         model: LanguageModel = self._model  # type: ignore[assignment]

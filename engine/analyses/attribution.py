@@ -167,9 +167,7 @@ def _tables(case: Case, attribution: Attribution) -> list[Table]:
 
 
 def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Table:
-    order = sorted(
-        range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j] if attribution.scores else 0
-    )
+    order = sorted(range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j])
 
     def score(j: int, span: int) -> Cell:
         value = attribution.scores[span][j]
@@ -309,11 +307,9 @@ def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, .
     wanted: Sequence[str] | None = stamp.settings.get("placebos")
     if wanted is None:
         return (), "the stamp does not list the unrelated passages of the placebo floor"
-    try:
-        known = tools.collection(case.corpus).snapshot().named(wanted) if case.corpus and wanted else {}
-    except GroundworkError:
-        known = {}
-    known = {passage.id: passage for passage in unrelated()} | known
+    known = {passage.id: passage for passage in unrelated()}
+    with contextlib.suppress(GroundworkError):
+        known |= tools.collection(case.corpus).snapshot().named(wanted) if case.corpus and wanted else {}
     found = tuple(known[name] for name in wanted if name in known)
     return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
 

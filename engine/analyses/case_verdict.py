@@ -27,7 +27,7 @@ from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open, put_in, revised
 from engine.methods.are.shared_words import missing, rough_stems
-from engine.methods.are.values import IN_WORDS, AreRecord, Evidence, FactRecord, Placed, Stand
+from engine.methods.are.values import IN_WORDS, AreRecord, Change, Evidence, FactRecord, Placed, Stand
 from engine.methods.used_supports import Quadrant
 from engine.models.tables import names_columns
 
@@ -67,17 +67,13 @@ class QuotedEvidence(Value, frozen=True):
         return self.text[self.start : self.end]
 
 
-class FactEdit(Value, frozen=True):
+class FactEdit(Change, frozen=True):
     """An edit of a fact: `new` for `old` at [start, end) of the checked text; `open`: undecided, and can be put in.
 
     `said` is the decision, and of an accepted one why the text does not take it.
     """
 
     id: str
-    start: int
-    end: int
-    old: str
-    new: str
     decision: Decision | None = None
     said: str = ""
     open: bool = False

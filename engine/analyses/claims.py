@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.analyses.facts import MEASURES, FactsOptions, exchange_blocks, record_of, task_of
-from engine.analyses.kind import Kind, RunContext, analysis_by
+from engine.analyses.kind import ByModel, Kind, RunContext, analysis_by
 from engine.cases.blocks import Block, Facts, Fold, Notice, Text, changed_runs, cited, part, plain, table
 from engine.cases.review import Review
 from engine.core.errors import InputError
@@ -22,7 +22,6 @@ from engine.methods.are.edit import asked_edit
 from engine.methods.are.tools import Tools
 from engine.methods.are.values import Decomposition, Edit, Measures, Ruling
 from engine.methods.are.verdict import ask_verdict, judge
-from engine.models.defaults import AUTO
 from engine.models.embedder import DEFAULT
 from engine.retrieve.relevance import evidence_relevance
 
@@ -48,10 +47,9 @@ class PeerOptions(ByVerifier, frozen=True):
     judge: str = ""
 
 
-class EntropyOptions(Value, frozen=True):
+class EntropyOptions(ByModel, frozen=True):
     """Which model scores, and which asks the yes/no questions ("": the same)."""
 
-    model: str = AUTO
     judge: str = ""
 
 

@@ -177,15 +177,13 @@ def _source(case: Case, evidence: Evidence) -> Cell:
 
 def _evidence(case: Case, facts: dict[str, FactRecord]) -> list[Block]:
     """The words of each passage that an outcome rests on, once; then every round."""
-    resting: dict[str, list[str]] = {}
-    held: dict[str, Evidence] = {}
+    resting: dict[str, tuple[Evidence, list[str]]] = {}
     for name, fact in facts.items():
         if fact.evidence is not None:
-            held.setdefault(fact.evidence.text, fact.evidence)
-            resting.setdefault(fact.evidence.text, []).append(name)
+            resting.setdefault(fact.evidence.text, (fact.evidence, []))[1].append(name)
     blocks: list[Block] = []
     if resting:
-        rows = ((_source(case, held[text]), text, ", ".join(names)) for text, names in resting.items())
+        rows = ((_source(case, one), one.text, ", ".join(names)) for one, names in resting.values())
         once = table("Each passage once, with its facts", ("Source", "Text", "Facts"), rows)
         blocks.append(Fold(f"Passages behind the outcomes ({len(resting)})", (once,)))
     rounds = [_round_row(name, n, done) for name, fact in facts.items() for n, done in enumerate(fact.iterations, 1)]

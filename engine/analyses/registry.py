@@ -56,7 +56,6 @@ BUILT_IN: tuple[AnyKind, ...] = (
     said.PASSAGES,
 )
 
-_OWN = {kind.name: kind for kind in BUILT_IN}
 _registered: dict[str, AnyKind] = {}
 _lock = threading.Lock()
 
@@ -64,7 +63,7 @@ _lock = threading.Lock()
 def kinds() -> dict[str, AnyKind]:
     """Every kind by its name: the project's own, the attribution methods, those of this process."""
     of_methods = {method.name: method_kind(method) for method in methods.methods()}
-    return of_methods | _OWN | _registered
+    return of_methods | {kind.name: kind for kind in BUILT_IN} | _registered
 
 
 def runnable() -> dict[str, AnyKind]:

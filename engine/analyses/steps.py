@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from engine.analyses.again import Repeating, Reply, check_unchanged
 from engine.analyses.attribution import settings_of
 from engine.analyses.floors import embedding_floor
-from engine.analyses.kind import COSTS, STEPS, Again, Kind, Loaders, Outcome, RunContext, less
+from engine.analyses.kind import COSTS, STEPS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.citations import annotate
 from engine.answer.prompt import stamp_of
 from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, exchanged, part, place, plain, table
@@ -39,7 +39,6 @@ from engine.methods.raise_.values import (
     method_of,
     similarity,
 )
-from engine.models.defaults import AUTO
 from engine.models.protocols import Writer
 from engine.models.self_test import identity
 from engine.retrieve.search import check_query, search
@@ -88,11 +87,10 @@ def means_for(
     )
 
 
-class StepsOptions(Value, frozen=True):
+class StepsOptions(ByModel, frozen=True):
     """Which method of `METHODS`, and who writes."""
 
     method: str = "raise"
-    model: str = AUTO
 
 
 def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Analysis]:

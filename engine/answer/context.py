@@ -31,10 +31,7 @@ def consecutive_alignment(hits: Sequence[Hit], align_gap: int = 1) -> tuple[Chun
     By character offsets: no character appears twice. Sets come in the order of their best hit, and carry its score;
     passages inside a set are in document order.
     """
-    best: dict[str, Hit] = {}
-    for hit in hits:
-        known = best.get(hit.passage.id)
-        best[hit.passage.id] = hit if known is None or hit.score > known.score else known
+    best = {hit.passage.id: hit for hit in sorted(hits, key=lambda hit: hit.score)}  # the last of each is the best
     groups: list[list[Hit]] = []
     for hit in sorted(best.values(), key=lambda h: (h.passage.document, h.passage.ordinal)):
         last = groups[-1][-1].passage if groups else None

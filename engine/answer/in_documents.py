@@ -106,9 +106,8 @@ def doubted(case: Case, settings: Retrieval) -> str:
     if case.answerable is None or case.answerable >= settings.doubt_under or case.origin == "imported":
         return ""
     best = max((hit.score for hit in case.hits), default=None)
-    said = f"probability that they do: {case.answerable:.2f}" + (
-        "" if best is None else f", best passage score {best:.2f}"
-    )
+    scored = "" if best is None else f", best passage score {best:.2f}"
+    said = f"probability that they do: {case.answerable:.2f}{scored}"
     asked = "answerable" in case.stamp.settings
     refused = " Set *Refuse below this probability* to 0 to see what the writer would say." if asked else ""
     closest = refused if case.answer.refused else " The answer uses the closest passages."

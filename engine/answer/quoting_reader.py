@@ -10,9 +10,9 @@ candidate with the parts of its score. `best_sentences` gives the same ranking t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from typing import Literal
 
 from msgspec.structs import replace
@@ -115,22 +115,13 @@ def _answering_heading(line: Sequence[Candidate], at: int, passages: Sequence[Pa
 
 def _table_head(line: Sequence[Candidate], at: int, passages: Sequence[Passage]) -> int:
     """The place of the first row of the table that has the row at `at`; `at` itself for another line."""
-    first = at
-    while first and _is_row(line[first], passages) and _is_row(line[first - 1], passages):
-        if not _follows(line, first, passages):
-            break
-        first -= 1
-    return first
+    return next(n for n in range(at, -1, -1) if not _continues(line, n, passages, _is_row))
 
 
 def _list_around(line: Sequence[Candidate], at: int, passages: Sequence[Passage]) -> range:
     """The places of the list that has the item at `at`, with the line that introduces it; none where it is too long."""
-
-    def continues(n: int) -> bool:
-        return n > 0 and all(_is_item(c, passages) for c in line[n - 1 : n + 1]) and _follows(line, n, passages)
-
-    first = next(n for n in range(at, -1, -1) if not continues(n))
-    end = next((n for n in range(at + 1, len(line)) if not continues(n)), len(line))
+    first = next(n for n in range(at, -1, -1) if not _continues(line, n, passages, _is_item))
+    end = next((n for n in range(at + 1, len(line)) if not _continues(line, n, passages, _is_item)), len(line))
     led = (
         first > 0
         and sentence_text(line[first - 1], passages).endswith(":")
@@ -144,12 +135,18 @@ def _introduced(line: Sequence[Candidate], at: int, head: int, passages: Sequenc
     first_row = head == at and _is_row(line[at], passages)
     if not first_row and not sentence_text(line[at], passages).endswith(":"):
         return []
-    found: list[int] = []
-    for n in range(at + 1, min(at + 1 + _INTRODUCED, len(line))):
-        if not (_follows(line, n, passages) if found or first_row else _adjoins(line, n, at, passages)):
-            break
-        found.append(n)
-    return found
+
+    def belongs(n: int) -> bool:
+        return _follows(line, n, passages) if first_row or n > at + 1 else _adjoins(line, n, at, passages)
+
+    return list(takewhile(belongs, range(at + 1, min(at + 1 + _INTRODUCED, len(line)))))
+
+
+def _continues(
+    line: Sequence[Candidate], at: int, passages: Sequence[Passage], of: Callable[[Candidate, Sequence[Passage]], bool]
+) -> bool:
+    """Are the place and the one before it both items of one list, or rows of one table, as `of` tells them?"""
+    return at > 0 and all(of(c, passages) for c in line[at - 1 : at + 1]) and _follows(line, at, passages)
 
 
 def _is_item(candidate: Candidate, passages: Sequence[Passage]) -> bool:
@@ -176,10 +173,8 @@ def _follows(line: Sequence[Candidate], at: int, passages: Sequence[Passage]) ->
 
 def in_document_order(picked: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
     """Documents in the order of their best sentence, sentences in document order."""
-    best: dict[str, float] = {}
-    for candidate in picked:
-        document = passages[candidate.number - 1].document
-        best[document] = max(best.get(document, candidate.score), candidate.score)
+    by_score = sorted(picked, key=lambda candidate: candidate.score)
+    best = {passages[candidate.number - 1].document: candidate.score for candidate in by_score}
 
     def place(candidate: Candidate) -> tuple[float, str, int]:
         passage = passages[candidate.number - 1]

@@ -9,7 +9,7 @@ shape is published as a JSON Schema: `docs/case-file.schema.json`, which `bench.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Literal
 
@@ -20,8 +20,9 @@ from engine.core.canonical import canonical, content_hash, digest, settled
 from engine.core.errors import CaseFileError, InputError, raised_as
 from engine.core.values import Case, Json, Value, converted, inputs_hash, sha256
 
-# Older schemas, one step each. Schema 1 was the bare case, without envelope, history and hashes. A kept file of each is
-# among the tests.
+# Schema 1 was the bare case, without envelope, history and hashes. A kept file of each schema is among the tests.
+
+NEWEST = 2
 
 
 def envelope(data: Json) -> Json:
@@ -30,24 +31,17 @@ def envelope(data: Json) -> Json:
     return {"format": "groundwork-case", "schema": 2, "case": data, "history": [], "hashes": hashes}
 
 
-# STEPS[i] brings a file from schema i + 1 to i + 2.
-STEPS: tuple[Callable[[Json], Json], ...] = (envelope,)
-
-
 def migrated(data: Json) -> Json:
     """A file of any schema up to this one, as this one; raise `CaseFileError` for a newer or unknown one."""
-    bare = "format" not in data and "question" in data
-    if not bare and data.get("format") != "groundwork-case":
+    if "format" not in data and "question" in data:
+        return envelope(data)
+    if data.get("format") != "groundwork-case":
         raise CaseFileError("This is not a case file: $.format is not groundwork-case. Choose its layout.")
-    version = 1 if bare else data.get("schema", 1)
-    newest = len(STEPS) + 1
-    if not isinstance(version, int) or not 1 <= version <= newest:
+    if (version := data.get("schema")) != NEWEST:
         raise CaseFileError(
-            f"The case file has schema {version!r} at $.schema; this version of Groundwork reads 1 to {newest}."
+            f"The case file has schema {version!r} at $.schema; this version of Groundwork reads 1 to {NEWEST}."
             " Update Groundwork to open it."
         )
-    for step in STEPS[version - 1 :]:
-        data = step(data)
     return data
 
 

@@ -119,17 +119,17 @@ def alce_case(item: Json, model: str = "") -> Case:
     found = {str(n): "holds a reference answer" for n, label in enumerate(relevant, start=1) if label}
     return _labelled(
         Labels(source="ALCE", passages=found, facts=references),
-        id=str(item.get("id", "")),
-        question=item.get("question", ""),
+        item,
         passages=passages,
         answer=str(item.get("output", "")).strip().partition("\n")[0],
         model=model,
     )
 
 
-def _labelled(labels: Labels, **record: Any) -> Case:
-    """The case of a data set's item, from the fields of an `AuditRecord`."""
-    return imported_case(AuditRecord.from_dict(record), labels)
+def _labelled(labels: Labels, item: Json, **record: Any) -> Case:
+    """The case of a data set's item, from its id, its question, and the other fields of an `AuditRecord`."""
+    named = {"id": str(item.get("id", "")), "question": item.get("question", "")}
+    return imported_case(AuditRecord.from_dict({**named, **record}), labels)
 
 
 # GaRAGe (Sorodoc et al. 2025): one object per line; passages in `grounding` behind a citation marker, a tag per passage
@@ -162,8 +162,7 @@ def garage_case(item: Json) -> Case:
     facts = {name: item[name] for name in GARAGE_FACTS if item.get(name) not in (None, "")}
     return _labelled(
         Labels(source="GaRAGe", passages=labels, facts=facts),
-        id=str(item.get("id", "")),
-        question=item.get("question", ""),
+        item,
         passages=passages,
         answer=str(item.get("answer_generate") or item.get("answer") or ""),
         model=str(item.get("model") or "human annotators (GaRAGe)"),
@@ -215,7 +214,7 @@ def ragtruth_case(response: Json, sources: Mapping[str, Json]) -> Case:
     facts = {name: both[name] for name in RAGTRUTH_FACTS if both.get(name) is not None}
     return _labelled(
         Labels(source="RAGTruth", spans=spans, facts=facts),
-        id=str(response.get("id", "")),
+        response,
         question=question,
         passages=passages,
         answer=answer,

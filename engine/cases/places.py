@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from engine.cases.review import SENTENCE, Mark, MarkDraft, Review
@@ -47,12 +49,8 @@ def verdicts(analysis: Analysis) -> Iterator[MarkTarget]:
 
 def numbered(record: AreRecord) -> dict[str, FactRecord]:
     """The facts by the numbers that people read: "2.1" is the first fact of the second clause."""
-    found: dict[str, FactRecord] = {}
-    counts: dict[int, int] = {}
-    for fact in record.facts:
-        counts[fact.clause] = counts.get(fact.clause, 0) + 1
-        found[f"{fact.clause + 1}.{counts[fact.clause]}"] = fact
-    return found
+    places = defaultdict[int, Iterator[int]](lambda: count(1))
+    return {f"{fact.clause + 1}.{next(places[fact.clause])}": fact for fact in record.facts}
 
 
 def verdict_of(fact: FactRecord) -> str:

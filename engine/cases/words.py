@@ -28,18 +28,14 @@ def word_diff(left: str, right: str) -> tuple[DiffWord, ...]:
     [('Hot tap', 'removed'), ('Cold salt', 'added'), (' water.', 'same')]
     """
     a, b = _PIECE.findall(left), _PIECE.findall(right)
-    found: list[DiffWord] = []
+    found: list[tuple[str, Change]] = []
     removed = added = ""
     for kind, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         old, new = "".join(a[i:j]), "".join(b[k:m])
         if kind == "equal" and (old.strip() or left == right):
-            found += [*_changed(removed, added), DiffWord(text=old, change="same")]
+            found += [(removed, "removed"), (added, "added"), (old, "same")]
             removed = added = ""
         else:
             removed, added = removed + old, added + new
-    return (*found, *_changed(removed, added))
-
-
-def _changed(removed: str, added: str) -> list[DiffWord]:
-    runs: tuple[tuple[str, Change], ...] = ((removed, "removed"), (added, "added"))
-    return [DiffWord(text=text, change=change) for text, change in runs if text]
+    found += [(removed, "removed"), (added, "added")]
+    return tuple(DiffWord(text=text, change=change) for text, change in found if text)

@@ -124,7 +124,7 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
     return names
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, separated by commas.")
 @click.option(
@@ -182,7 +182,7 @@ def _passages_in(lines: Sequence[str]) -> list[tuple[str, Passage]]:
 RANKED = ("occlusion", *NAMES)
 
 
-@click.command("faithfulness")
+@shared.main.command("faithfulness")
 @shared.file_argument
 @click.option(
     "--method", "methods", default="input-x-gradient", show_default=True, help="One or more, separated by commas."
@@ -234,7 +234,7 @@ def _summaries(found: dict[str, list[float]]) -> shared.Record:
     return first if len(found) == 1 else {**first, "methods": summaries}
 
 
-@click.command("analyse")
+@shared.main.command("analyse")
 @click.argument("case")
 @click.argument("kind")
 @click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option, such as model=embedded.")
@@ -262,6 +262,3 @@ def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench)
         check = own.checked(found, own.read(made))
         extra = {"check": check.to_dict()} if check else {}
         shared.emit({"case": found.id, **own.figures(own.read(made)), **made.to_dict(), **extra})
-
-
-COMMANDS = (attribute, faithfulness_command, analyse_case)

@@ -14,7 +14,7 @@ from engine.core.values import AuditRecord, Case
 from engine.workbench import METHODS, Workbench
 
 
-@click.command()
+@shared.main.command()
 @click.argument("question")
 @shared.corpus_option
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True)
@@ -54,7 +54,7 @@ def _readable(case: Case, doubt: str) -> str:
     return "".join(c for c in "\n".join(lines) if c.isprintable() or c == "\n")
 
 
-@click.command()
+@shared.main.command()
 @click.argument("file", type=click.File("rb"))
 @click.option("--json", "as_json", is_flag=True, help="Add the support of each sentence of the answer.")
 @shared.model_option
@@ -85,6 +85,3 @@ def audit(file: BinaryIO, as_json: bool, model: str, verifier: str) -> None:
         return [line]
 
     shared.each(read_records(file.read()), work)
-
-
-COMMANDS = (ask, audit)

@@ -31,7 +31,7 @@ embedder_option = click.option(
 )
 
 
-@click.command()
+@shared.main.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @shared.corpus_option
 @chunking_option
@@ -81,7 +81,7 @@ def _fields(text: str) -> Fields | None:
     return Fields(**mapping) if mapping else None
 
 
-@click.group(invoke_without_command=True)
+@shared.main.group(invoke_without_command=True)
 @click.pass_context
 def corpora(ctx: click.Context) -> None:
     """List the corpora, embed one again, or remove one.
@@ -136,7 +136,7 @@ class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
     text: str
 
 
-@click.command()
+@shared.main.command()
 @click.argument("question", required=False)
 @shared.corpus_option
 @click.option("--queries", type=shared.jsonl_file, help='JSONL of {"id", "text"}.')
@@ -176,6 +176,3 @@ def search(
         shared.run_records(queries, SearchRecord, answer)
     else:
         shared.each([("1", SearchRecord(id="1", text=question or ""))], lambda identity, query: answer(query))
-
-
-COMMANDS = (ingest, corpora, search)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.commands.shared import emit, set_option, speaker
+from engine.commands.shared import emit, main, set_option, speaker
 from engine.studies.config import as_toml, config_text, parse_config, with_assignments
 from engine.studies.plan import Plan
 from engine.studies.run import Control, Progress
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.studies.evaluate import Where
 
 
-@click.command()
+@main.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The run's folder.")
 @click.option("--resume", is_flag=True, help="Resume the run in that folder.")
@@ -77,6 +77,3 @@ def _teller() -> Callable[[Progress], None]:
         say(f"{progress.done:,}/{progress.total:,} units, {progress.failed} failed{left}")
 
     return tell
-
-
-COMMANDS = (evaluate,)

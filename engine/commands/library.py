@@ -15,7 +15,7 @@ from engine.cases.importers import LAYOUTS, Layout, read_cases
 from engine.cases.query import SORTS, Query
 from engine.cases.review import STATUSES, Mark, signing_key
 from engine.cases.store import new_case_id
-from engine.commands.shared import Record, each, emit, workbench
+from engine.commands.shared import Record, each, emit, main, workbench
 from engine.core.errors import InputError, StorageError, raised_as
 from engine.core.values import Case
 from engine.report.build import html_report, markdown_report
@@ -24,7 +24,7 @@ case_argument = click.argument("case")
 cases_argument = click.argument("cases", nargs=-1, metavar="CASE...")
 
 
-@click.command()
+@main.command()
 @click.argument("search", default="")
 @click.option("--tag", help="Only cases with this tag.")
 @click.option("--status", type=click.Choice(STATUSES))
@@ -45,7 +45,7 @@ def cases(search: str, **options: Any) -> None:
         emit(row.to_dict())
 
 
-@click.command()
+@main.command()
 @case_argument
 @click.option("--html", "html", type=click.Path(path_type=Path), help="Write one self-contained HTML file.")
 @click.option("--md", "markdown", type=click.Path(path_type=Path), help="Write Markdown.")
@@ -77,7 +77,7 @@ def _write_file(path: Path, data: bytes) -> None:
     emit({"written": str(path), "bytes": len(data)})
 
 
-@click.command()
+@main.command()
 @cases_argument
 @click.option("--matching", metavar="SEARCH", help="All cases that match the search.")
 @click.option("--all", "everything", is_flag=True, help="The whole library.")
@@ -106,7 +106,7 @@ def _once(ids: Iterable[str]) -> list[tuple[str, str]]:
     return [(case_id, case_id) for case_id in dict.fromkeys(ids)]
 
 
-@click.command("import")
+@main.command("import")
 @click.argument("file", type=click.File("rb"))
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Layout of the file.  [default: by its field names]")
 @click.option("--sources", type=click.File("rb"), help="RAGTruth's source_info.jsonl, for its response.jsonl.")
@@ -132,7 +132,7 @@ def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, rep
     each(read_cases(file.read(), layout, sources.read() if sources else None, getattr(file, "name", "")), put)
 
 
-@click.command()
+@main.command()
 @cases_argument
 def delete(cases: tuple[str, ...]) -> None:
     """Put cases into the bin; `restore` brings them back.
@@ -143,7 +143,7 @@ def delete(cases: tuple[str, ...]) -> None:
     each(_once(cases), lambda case_id, case: [{"deleted": store.delete(case_id).id}])
 
 
-@click.command()
+@main.command()
 @cases_argument
 def restore(cases: tuple[str, ...]) -> None:
     """Bring cases back from the bin.
@@ -152,6 +152,3 @@ def restore(cases: tuple[str, ...]) -> None:
     """
     store = workbench().cases
     each(_once(cases), lambda case_id, case: [{"restored": store.restore(case_id).id}])
-
-
-COMMANDS = (cases, report, export, import_, delete, restore)

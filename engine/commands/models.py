@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import click
 
-from engine.commands.shared import emit, progress
+from engine.commands.shared import emit, main, progress
 from engine.models.catalogue import LANGUAGE_MODEL, catalogue, entry_of
 from engine.models.install import install as install_model, remove as remove_model
 from engine.models.registry import ModelCard, add_model, available_models, drop_added, load_writer
 from engine.models.self_test import self_test as run_self_test
 
 
-@click.group(invoke_without_command=True)
+@main.group(invoke_without_command=True)
 @click.pass_context
 def models(context: click.Context) -> None:
     """List the available models, what each can do, and which ones can be installed.
@@ -69,7 +69,7 @@ def remove(name: str) -> None:
     emit({"name": name, "removed": True})
 
 
-@click.command("self-test")
+@main.command("self-test")
 @click.argument("model")
 def self_test(model: str) -> None:
     """Check a model's prompts, scores and gradients.
@@ -81,6 +81,3 @@ def self_test(model: str) -> None:
         emit(check.to_dict())
     if not all(check.passed for check in checks):
         sys.exit(1)
-
-
-COMMANDS = (models, self_test)

@@ -30,7 +30,7 @@ ALL = ",".join(VARIANTS)
 scorer_option = click.option("--scorer", metavar="MODEL", help="A local model for S2 and gradients, if not the writer.")
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @click.option("--variants", default=ALL, show_default=True, metavar="A,B,...", help="The conditions to run.")
 @click.option("--gate", type=click.Choice(["own", "always"]), default="own", show_default=True)
@@ -111,7 +111,7 @@ class PairRecord(Value, frozen=True, forbid_unknown_fields=False):
         return self
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @click.option("--judge", "name", required=True, metavar="MODEL", help="Model that judges.")
 def judge(file: TextIO, name: str) -> None:
@@ -137,7 +137,7 @@ def judge(file: TextIO, name: str) -> None:
     )
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 def advise(file: TextIO) -> None:
     """Advise whether an answer is worth a second pass: signs of noise, a difficulty, the decision tree's branch.
@@ -162,6 +162,3 @@ def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
         raise RecordError("The record has no passages. Give the passages that the answer was written from.")
     grounded = s3(overlap_words(record.answer, passages)) if record.answer.strip() else None
     return advice_on(record.question, passages, s3=grounded, embedder=embedder)
-
-
-COMMANDS = (refine, judge, advise)

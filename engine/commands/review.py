@@ -16,7 +16,7 @@ from engine.cases.case_file import read_case_file
 from engine.cases.places import places
 from engine.cases.review import RELEVANCE, SENTENCE, STATUSES, MarkDraft, append, check_chain, review_of, signing_key
 from engine.commands.library import case_argument
-from engine.commands.shared import emit, progress, set_option, workbench
+from engine.commands.shared import emit, main, progress, set_option, workbench
 from engine.core.errors import FileError, InputError, raised_as
 from engine.core.files import now
 from engine.core.values import Case
@@ -24,7 +24,7 @@ from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases, side
 
 
-@click.command()
+@main.command()
 @case_argument
 @click.option("--reviewer", default=None, help="Your name.  [default: the name of this account]")
 @click.option("--note", help="Add a note.")
@@ -110,7 +110,7 @@ def _placed(case: Case, draft: MarkDraft) -> MarkDraft:
     return replace(draft, machine=draft.machine or machine[at]) if draft.kind == "override" else draft
 
 
-@click.command()
+@main.command()
 @case_argument
 def replay(case: str) -> None:
     """Score the inputs of a case again in a fresh process; CASE is an id or a case file.
@@ -135,7 +135,7 @@ def replay(case: str) -> None:
         sys.exit(1)
 
 
-@click.command()
+@main.command()
 @click.argument("left")
 @click.argument("right")
 @click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, if missing.")
@@ -152,6 +152,3 @@ def compare(left: str, right: str, scorer: str | None, assignments: tuple[str, .
     if scorer is not None:
         one, other = (bench.scored(case, scorer, progress()) for case in (one, other))
     emit(compare_cases(one, other, review_of(one_history), review_of(other_history)).to_dict())
-
-
-COMMANDS = (replay, review, compare)

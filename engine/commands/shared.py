@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from engine.core.errors import GroundworkError
-from engine.core.files import EMBEDDED
+from engine.core.files import EMBEDDED, VERSION
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
 from engine.core.values import AuditRecord, Hit, Value, read_jsonl
@@ -77,6 +77,16 @@ class GroundworkGroup(click.Group):
             # The reader has gone (`| head`): close quietly, as other tools do.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
+
+
+@click.group(cls=GroundworkGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(VERSION, prog_name="Groundwork")
+def main() -> None:
+    """Ask questions of documents and audit answers: see why an answer was written and whether it stands.
+
+    All data is in one folder: GROUNDWORK_HOME, by default the platform's folder for user data.
+    GROUNDWORK_MODELS names another folder for model weights.
+    """
 
 
 def emit(value: Any) -> None:

@@ -10,36 +10,17 @@ import click
 from engine.analyses.steps import KIND, StepsOptions, finder, means_for, new_case
 from engine.commands import shared
 from engine.core.errors import InputError
-from engine.core.values import Value
 from engine.methods.raise_.threshold import LabelledQuestion, calibrate, keep, labelled_pairs, logical_query
-from engine.methods.raise_.values import (
-    METHODS,
-    Problem,
-    ReasonStep,
-    Solution,
-    check_options,
-    letter,
-    method_of,
-    similarity,
-)
-from engine.retrieve.search import check_query
+from engine.methods.raise_.values import METHODS, Problem, ReasonStep, Solution, letter, method_of, similarity
 from engine.workbench import Workbench
 
 ALL = ",".join(method.name for method in METHODS)
 
 
-class StepsRecord(Value, frozen=True, forbid_unknown_fields=False):
-    """A question, with its options where it is multiple choice."""
+class StepsRecord(Problem, frozen=True, forbid_unknown_fields=False):
+    """A problem of a file of records."""
 
-    question: str
-    options: tuple[str, ...] = ()
     id: str = ""
-
-    def as_problem(self) -> Problem:
-        """The problem; raise `QuestionError` or `RecordError` where it cannot be asked."""
-        check_query(self.question)
-        check_options(self.options)
-        return Problem(question=self.question, options=self.options)
 
 
 def row_of(identity: str, solution: Solution) -> shared.Record:
@@ -78,7 +59,7 @@ def step_row(step: ReasonStep) -> shared.Record:
     }
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @shared.corpus_option
 @click.option(
@@ -101,7 +82,7 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, bench: Workbench)
         means_for(collection, bench.tools.generator(model), bench.settings, method)
 
     def work(record: StepsRecord) -> Iterator[shared.Record]:
-        case = new_case(record.as_problem(), corpus, record.id, "")
+        case = new_case(record, corpus, record.id, "")
         for method in chosen:
             case = bench.examine(case, KIND.name, StepsOptions(method=method.name, model=model), context)
             yield row_of(record.id, KIND.of(case)[-1])
@@ -109,7 +90,7 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, bench: Workbench)
     shared.run_records(file, StepsRecord, work)
 
 
-@click.command("calibrate-threshold")
+@shared.main.command("calibrate-threshold")
 @shared.file_argument
 @shared.corpus_option
 @click.option("--dry-run", is_flag=True, help="Print T without saving it.")
@@ -138,6 +119,3 @@ def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool, model: str, be
     if not dry_run:
         keep(found)
     shared.emit({**found.to_dict(), "pairs": len(found.similarities), "kept": not dry_run})
-
-
-COMMANDS = (steps, calibrate_threshold)

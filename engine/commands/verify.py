@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TextIO
 
 import click
-from msgspec.structs import replace
 
 from engine.analyses import claims
 from engine.analyses.facts import KIND as FACTS, LANGUAGE_MODEL, FactsOptions
@@ -54,7 +53,7 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
     gold: tuple[str, ...] = ()
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @shared.verifier_option
 def check(file: TextIO, verifier: str) -> None:
@@ -89,7 +88,7 @@ def _note(ruling: Ruling) -> str:
     return f"{ruling.note}; {ruling.verdict} by its own threshold; {best} scores higher"
 
 
-@click.command("decompose")
+@shared.main.command("decompose")
 @shared.file_argument
 @decomposer_option
 def decompose_command(file: TextIO, decomposer: str) -> None:
@@ -134,7 +133,7 @@ def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]], verifier: Entai
     }
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @shared.verifier_option
 def edit(file: TextIO, verifier: str) -> None:
@@ -167,7 +166,7 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
     passages: tuple[str | GivenPassage, ...] = ()
 
 
-@click.command()
+@shared.main.command()
 @shared.file_argument
 @click.option("--corpus", default=None, metavar="NAME", help="The corpus to search for evidence.")
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
@@ -205,6 +204,7 @@ def facts(
         raise click.UsageError("The evidence is to come from a corpus. Give --corpus NAME.")
     if corpus:
         bench.collection(corpus)  # one that is none is told now
+    searched = None if source == "case" else corpus
     context = bench.context(shared.progress())
     options = FactsOptions(verifier=verifier, decomposer=decomposer, judge=judge or "")
     asks = options.spelled_out.judge
@@ -214,8 +214,7 @@ def facts(
     peers = claims.PeerOptions(methods=(method,), verifier=verifier, judge=judge or "")
 
     def work(record: AnswerRecord) -> list[shared.Record]:
-        given = AuditRecord(question=record.question, passages=record.passages, answer=record.answer)
-        given = replace(given, corpus=None if source == "case" else corpus)
+        given = AuditRecord(question=record.question, passages=record.passages, answer=record.answer, corpus=searched)
         case = imported_case(given.checked())
         if method != ARE:
             (other,) = claims.PEERS.of(bench.examine(case, claims.PEERS.name, peers, context))[-1].runs
@@ -231,7 +230,7 @@ def facts(
     shared.run_records(file, AnswerRecord, work)
 
 
-@click.command("calibrate-verifier")
+@shared.main.command("calibrate-verifier")
 @shared.file_argument
 @click.option("--name", required=True, help="The calibrated verifier is then `calibrated:NAME`.")
 @click.option("--dry-run", is_flag=True, help="Print the figures without saving the calibration.")
@@ -247,6 +246,3 @@ def calibrate_verifier(file: TextIO, name: str, dry_run: bool, verifier: str) ->
     if not dry_run:
         keep(fitted)
     shared.emit({"verifier": CALIBRATED + name, **fitted.to_dict(), "kept": not dry_run})
-
-
-COMMANDS = (check, decompose_command, edit, facts, calibrate_verifier)

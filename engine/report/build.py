@@ -534,14 +534,12 @@ def self_test_blocks(case: Case) -> tuple[Block, ...]:
     """A table a model, from the record kept on this machine; a sentence where no test of that model is kept."""
     stamps = (case.stamp, *(analysis.stamp for analysis in case.analyses if analysis.kind != FACTS.name))
     models = dict.fromkeys((s.model, s.revision, s.dtype) for s in stamps if s.revision and s.model not in UNTESTED)
-    return tuple(Section(name, _self_test(name, revision, dtype), level=3) for name, revision, dtype in models)
-
-
-def _self_test(name: str, revision: str, dtype: str) -> tuple[Block, ...]:
-    checks = remembered(name, revision, dtype)
-    if checks is None:
-        return (plain(f"No self-test of this model is stored here. Run: python -m engine self-test {name}"),)
-    return (checks_table(name, checks),)
+    sections = []
+    for name, *weights in models:
+        checks = remembered(name, *weights)
+        absent = f"No self-test of this model is stored here. Run: python -m engine self-test {name}"
+        sections.append(Section(name, (plain(absent) if checks is None else checks_table(name, checks),), level=3))
+    return tuple(sections)
 
 
 def checks_table(name: str, checks: Sequence[SelfTestCheck]) -> Table:

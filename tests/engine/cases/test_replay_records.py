@@ -14,7 +14,7 @@ from engine.cases.places import leaves
 from engine.core.canonical import canonical
 from engine.core.errors import ModelNotFound
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Case, Document
+from engine.core.values import Analysis, Answer, Case, Document, Token
 from engine.corpus.collection import Collection
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
@@ -138,7 +138,10 @@ def test_the_copy_holds_no_number_of_a_result_but_ids_and_offsets_of_replies(rec
                   "by_prompt", "corpus", "method", "passages", "revision"}  # fmt: skip
         assert set(analysis.result) <= inputs
         for reply in analysis.result.get("replies", ()):
-            assert set(reply) == {"text", "prompt", "tokens", "refused", "finished"}
+            assert set(reply) == {"answer", "prompt"}
+            answer = Answer.from_dict(reply["answer"])
+            tokens = tuple(Token(id=token.id, start=token.start, end=token.end) for token in answer.tokens)
+            assert answer == Answer(text=answer.text, tokens=tokens, refused=answer.refused, finished=answer.finished)
         assert find(analysis.kind).again is not None
 
 
