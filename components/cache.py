@@ -38,6 +38,12 @@ def analyses() -> Lane:
     return Lane("analyses", threads=2)
 
 
+@st.cache_resource(show_spinner=False)
+def batches() -> Lane:
+    """Where an analysis of many cases is done, so that one of a single case does not wait for all of them."""
+    return Lane("batches")
+
+
 class Evaluators:
     """The lane that evaluations run in, one after the other, and what was begun in it, by the run's name."""
 

@@ -10,8 +10,10 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench
+from components.checking import checks_view, start_checks
 from components.html import plain
 from components.upload import too_large
+from engine.analyses.facts import record_of
 from engine.cases.bundled import audit_example
 from engine.cases.importers import LAYOUTS, read_cases
 from engine.core.errors import GroundworkError
@@ -128,24 +130,29 @@ def _upload() -> list[str]:
             if isinstance(found, GroundworkError):
                 raise found
             workbench().cases.put(*found)
-            made.append(found[0].id)
+            made.append(found[0])
         except GroundworkError as error:
             refused[str(error)].append(identity)
     said = [f"{_which(records)}: {why}" for why, records in refused.items()]
     if not made:
         _warn(said)
         return []
-    state.set_value(_SAID, (made, said))
-    return made
+    # A case file may bring its check along.
+    state.set_value(_SAID, (made[0].id, len(made), [case.id for case in made[1:] if record_of(case) is None], said))
+    return [case.id for case in made]
 
 
 def import_notes(case_id: str) -> None:
     """With the case that an import opened: how many others it brought, and which records it could not take."""
-    made, said = state.value_of(_SAID) or ((), ())
-    if case_id not in made[:1]:
+    first, made, unchecked, said = state.value_of(_SAID) or ("", 0, (), ())
+    if case_id != first:
         return
-    if len(made) > 1:
-        st.success(f"{counted(len(made), 'case')} imported. The first is open. The others are on the Cases page.")
+    if made > 1:
+        st.success(f"{counted(made, 'case')} imported. The first is open. The others are on the Cases page.")
+    if unchecked:
+        label = f"Check the other {len(unchecked):,}" if len(unchecked) > 1 else "Check the other"
+        st.button(label, key="check_others", on_click=start_checks, args=(unchecked,))
+        checks_view()
     _warn(said)
 
 

@@ -1,15 +1,23 @@
-"""A check of a case's answer: begun from any page of the case, followed on all of them."""
+"""A check of a case's answer: begun from any page of the case, followed on all of them; and of many, one by one."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 
 from components import state
 from components.analysis_run import begin
-from components.polling import say_problem, wait_for
+from components.cache import batches, workbench
+from components.html import plain
+from components.polling import result_of, say_problem, wait_for
+from components.runs import Run
+from components.settings_panel import chosen_workbench
 from engine.analyses.facts import FactsOptions
 from engine.analyses.kind import FACTS
 from engine.core.values import Case
+
+CHECKS = "checks"  # the name of a run over several cases
 
 
 def check_name(case_id: str) -> str:
@@ -38,3 +46,22 @@ def check_button(case: Case, *, key: str) -> None:
         st.rerun()
     if (run := state.run_of(check_name(case.id))) is not None:
         say_problem(run)
+
+
+def start_checks(case_ids: Sequence[str]) -> None:
+    """Begin the same check of several cases, one after the other."""
+    bench, ids = chosen_workbench(), tuple(case_ids)
+
+    def work(run: Run[dict[str, str]]) -> dict[str, str]:
+        return bench.analyse_all(ids, FACTS, FactsOptions(), run.watch)
+
+    state.keep_run(CHECKS, batches().start(work, CHECKS), shared=True)
+
+
+def checks_view() -> None:
+    """How far the check of several cases is, and at its end which cases it could not check."""
+    wait_for(CHECKS, "Checked")
+    failed = result_of(CHECKS)
+    for case_id, why in failed.items() if isinstance(failed, dict) else ():
+        named = workbench().cases.load(case_id).question if workbench().cases.has(case_id) else case_id
+        st.warning(plain(f"Not checked: {named}. {why}"))

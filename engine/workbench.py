@@ -290,6 +290,24 @@ class Workbench:
         found, name = kind_named(kind), case if isinstance(case, str) else case.id
         return analyse(self.cases, name, found, options or options_of(found), self.context(watch))
 
+    def analyse_all(
+        self, cases: Sequence[str], kind: str, options: Value | None = None, watch: Watch = Watch()
+    ) -> dict[str, str]:
+        """Run an analysis on several saved cases, by id, one after the other; why not, by the id of a case that failed.
+
+        `watch` hears how many are done. A stop keeps those and what was finished of the one it comes upon.
+        """
+        failed = {}
+        for done, case in enumerate(cases):
+            watch.step("answers", done, len(cases))
+            try:
+                self.analyse(case, kind, options, Watch(cancel=watch.cancel))
+            except Cancelled:
+                raise
+            except GroundworkError as error:
+                failed[case] = str(error)
+        return failed
+
     def result(self, case: Case | str, kind: str) -> Value | None:
         """The last result of a kind in a case (or the id of one), as the kind's own value; None without one.
 

@@ -10,6 +10,7 @@ import streamlit as st
 from components import state
 from components.cache import analyses, workbench
 from components.case_head import case_head
+from components.checking import checks_view, start_checks
 from components.frame import open_case
 from components.heading import heading
 from components.html import cell, note, plain
@@ -49,7 +50,10 @@ def library() -> None:
         st.info("No cases match. Change the search, ask a question, or audit an answer.")
     quality = qualities(store, rows)
     chosen = case_table(rows, quality, state.open_case_id(), state.open_case, key="case_table") if rows else []
+    checks_view()
     with st.container(horizontal=True, vertical_alignment="center"):
+        label = f"Check {len(chosen)}" if chosen else "Check"
+        st.button(label, key="check_cases", disabled=not chosen, on_click=start_checks, args=(chosen,))
         if st.button("Compare two", disabled=len(chosen) != 2):
             st.switch_page("pages/review/compare.py", query_params={"left": chosen[0], "right": chosen[1]})
         st.download_button(
@@ -62,9 +66,7 @@ def library() -> None:
         )
         st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
         if rows and not chosen:
-            note(
-                f"Click a case to open it; {CURRENT} marks the open one. Tick cases to compare, export or delete them."
-            )
+            note(f"Click a case to open it; {CURRENT} marks the open one. Tick cases to check, compare or export them.")
     leaderboard_table(rows, quality, key="cases_group")
     binned = store.rows(Query(deleted=True))
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")

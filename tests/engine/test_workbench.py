@@ -6,7 +6,8 @@ import pytest
 
 from engine.analyses.steps import new_case
 from engine.core.canonical import settled
-from engine.core.errors import InputError, QuestionError, RecordError
+from engine.core.errors import Cancelled, InputError, QuestionError, RecordError
+from engine.core.progress import Watch
 from engine.core.values import AuditRecord
 from engine.methods.are.values import AreRecord
 from engine.methods.raise_.values import Problem
@@ -76,3 +77,18 @@ def test_a_corpus_or_question_that_is_no_text_and_half_of_a_character_are_told()
         with pytest.raises(error, match=said):
             call()
     assert bench.audit({**given, "question": "What\ud800 rusts?"}).question == "What\ufffd rusts?"
+
+
+def test_many_cases_are_checked_one_by_one_and_a_failure_or_a_stop_leaves_the_rest():
+    bench, told = Workbench(), []
+    given = {"question": "What rusts?", "passages": ["Iron rusts."], "answer": "Iron rusts."}
+    first, second = (bench.audit(given).id for _ in range(2))
+    failed = bench.analyse_all([first, "nowhere", second], "facts", watch=Watch(report=lambda *of: told.append(of)))
+    assert list(failed) == ["nowhere"] and "nowhere" in failed["nowhere"]
+    assert all(bench.result(case, "facts") for case in (first, second))
+    assert told == [("answers", done, 3) for done in range(3)]
+    watch = Watch(report=lambda stage, done, total: watch.cancel.set() if done else None)
+    third, fourth = (bench.audit(given).id for _ in range(2))
+    with pytest.raises(Cancelled):
+        bench.analyse_all([third, fourth], "facts", watch=watch)
+    assert bench.result(third, "facts") and bench.result(fourth, "facts") is None

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+from components.cache import begun_runs
 from components.checked_answer import drafts
+from components.checking import CHECKS
 from components.evidence import evidence_data
 from components.sentences import _used, sentences_data
 from engine.analyses.case_verdict import case_verdict, verdict_line
@@ -108,6 +110,18 @@ def test_a_table_of_another_system_is_audited_and_its_bad_rows_are_said_once(app
     assert [p.text for p in case.passages] == ["The tank holds 40 litres of brine."]
     (warning,) = app.warning
     assert warning.value.startswith("Records 2, 3, 4, 5, 6 and 2 others: The record has no answer")
+
+
+def test_all_answers_of_a_file_are_checked_by_one_press(app):
+    rows = [f"What of the tank?;{ANSWER.split('. ')[0]};{source}" for source in SOURCES.split("\n---\n")]
+    data = "\n".join(["Question;Answer;Source 1", *rows, *rows[:1]]).encode()
+    opened(app).file_uploader(key="import_file").upload("answers.csv", data, "text/csv")
+    app, _ = checked(press(app, "Audit the file"))
+    press(app, "Check the other 2")
+    begun_runs()[CHECKS].future.result()
+    assert not app.run().exception and not app.warning
+    found = [store().load(row.id) for row in store().rows()]
+    assert [record_of(case).verifier for case in found if case.origin == "imported"] == ["embedded"] * 3
 
 
 @pytest.mark.parametrize(
