@@ -19,6 +19,7 @@ from engine.commands.shared import Record, each, emit, main, workbench
 from engine.core.errors import InputError, StorageError, raised_as
 from engine.core.values import Case
 from engine.report.build import html_report, markdown_report
+from engine.report.facts_table import facts_csv
 
 case_argument = click.argument("case")
 cases_argument = click.argument("cases", nargs=-1, metavar="CASE...")
@@ -81,10 +82,12 @@ def _write_file(path: Path, data: bytes) -> None:
 @cases_argument
 @click.option("--matching", metavar="SEARCH", help="All cases that match the search.")
 @click.option("--all", "everything", is_flag=True, help="The whole library.")
-def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> None:
+@click.option("--facts", is_flag=True, help="Write a CSV table of their facts, one line per fact.")
+def export(cases: tuple[str, ...], matching: str | None, everything: bool, facts: bool) -> None:
     """Write case files to standard output, one line per case.
 
-    Example: python -m engine export 3f9c0a417b2e > case.json
+    Examples: python -m engine export 3f9c0a417b2e > case.json; python -m
+    engine export --all --facts > facts.csv
     """
     store = workbench().cases
     ids = list(cases)
@@ -94,6 +97,9 @@ def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> No
         raise click.UsageError("Give a case, or use --matching SEARCH or --all.")
     if not ids:
         raise InputError("Nothing was found. List the cases of the library with `cases`.")
+    if facts:
+        _write_file(Path("-"), facts_csv(map(store.load_whole, dict.fromkeys(ids))))
+        return
 
     def write(case_id: str, case: str) -> list[Record]:
         _write_file(Path("-"), write_case_file(*store.load_whole(case_id)))

@@ -28,6 +28,7 @@ from engine.core.text import counted
 from engine.core.values import Case
 from engine.replay import Replay, part_names, replay
 from engine.report.build import html_report, markdown_report
+from engine.report.facts_table import facts_csv
 
 
 def delete(ids: list[str]) -> None:
@@ -61,6 +62,14 @@ def library() -> None:
             lambda: b"".join(write_case_file(*store.load_whole(case_id)) for case_id in chosen),
             file_name="cases.jsonl",
             mime="application/jsonl",
+            disabled=not chosen,
+            on_click="ignore",
+        )
+        st.download_button(
+            "Facts as CSV",
+            lambda: facts_csv(map(store.load_whole, chosen)),
+            file_name="facts.csv",
+            mime="text/csv",
             disabled=not chosen,
             on_click="ignore",
         )

@@ -181,6 +181,13 @@ def test_a_search_of_the_library_that_finds_nothing_says_so():
     assert offset.exit_code == 2 and "UTC without an offset" in offset.stderr
 
 
+def test_the_facts_of_all_cases_are_one_table():
+    for question in ("Why?", "How?"):
+        run("audit", "-", stdin=json.dumps({"question": question, "passages": ["Because."], "answer": "Because."}))
+    table = run("export", "--all", "--facts").stdout.splitlines()
+    assert table[0].startswith("case,question,") and {line.split(",")[1] for line in table[1:]} == {"Why?", "How?"}
+
+
 def test_a_review_with_several_options_is_written_as_a_whole_or_not_at_all():
     record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
     case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
