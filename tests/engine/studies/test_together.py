@@ -188,3 +188,29 @@ def test_who_is_cancelled_while_it_waits_is_not_written():
     watches = {"b": Watch(cancel=cancel)}
     assert asked(model, ["a", "b", "c", "d"], 8, watches) == ["On a.", "Cancelled", "On c.", "On d."]
     assert model.batches == [["c", "d"]]
+
+
+def test_who_comes_back_first_waits_for_the_others_of_its_batch():
+    model = Gated()
+    shared = Together(model, 8, patience=1e9)
+
+    def ask(text):
+        return shared.generate(Prompt(segments=(Segment(kind="question", text=text),)), Decoding()).text
+
+    def first():
+        return [ask("x"), ask("a"), ask("c")]
+
+    def second():
+        assert model.begun.wait(30)
+        found = [ask("b")]
+        while not shared._waiting:  # c waits, though the model is idle
+            threading.Event().wait(0.01)
+        return [*found, ask("d")]
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.submit(first), pool.submit(second)
+        while not shared._waiting:
+            threading.Event().wait(0.01)
+        model.gate.set()
+        assert (one.result(30), other.result(30)) == (["On x.", "On a.", "On c."], ["On b.", "On d."])
+    assert model.batches == [["a", "b"], ["c", "d"]]
