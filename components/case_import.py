@@ -149,10 +149,15 @@ def import_notes(case_id: str) -> None:
         return
     if made > 1:
         st.success(f"{counted(made, 'case')} imported. The first is open. The others are on the Cases page.")
+        checks_view()
+
+    def check_others() -> None:
+        start_checks(unchecked)
+        state.set_value(_SAID, (first, made, (), said))
+
     if unchecked:
         label = f"Check the other {len(unchecked):,}" if len(unchecked) > 1 else "Check the other"
-        st.button(label, key="check_others", on_click=start_checks, args=(unchecked,))
-        checks_view()
+        st.button(label, key="check_others", on_click=check_others)
     _warn(said)
 
 

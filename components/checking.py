@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ from components.runs import Run
 from components.settings_panel import chosen_workbench
 from engine.analyses.facts import FactsOptions
 from engine.analyses.kind import FACTS
+from engine.core.errors import GroundworkError
 from engine.core.values import Case
 
 CHECKS = "checks"  # the name of a run over several cases
@@ -55,7 +57,13 @@ def start_checks(case_ids: Sequence[str]) -> None:
     def work(run: Run[dict[str, str]]) -> dict[str, str]:
         return bench.analyse_all(ids, FACTS, FactsOptions(), run.watch)
 
-    state.keep_run(CHECKS, batches().start(work, CHECKS), shared=True)
+    state.keep_run(CHECKS, batches().start(work, CHECKS))
+
+
+def checks_run() -> bool:
+    """Whether several cases are being checked."""
+    run = state.run_of(CHECKS)
+    return run is not None and not run.ended
 
 
 def checks_view() -> None:
@@ -63,5 +71,7 @@ def checks_view() -> None:
     wait_for(CHECKS, "Checked")
     failed = result_of(CHECKS)
     for case_id, why in failed.items() if isinstance(failed, dict) else ():
-        named = workbench().cases.load(case_id).question if workbench().cases.has(case_id) else case_id
-        st.warning(plain(f"Not checked: {named}. {why}"))
+        named = case_id
+        with suppress(GroundworkError):  # it may be deleted
+            named = workbench().cases.load(case_id).question
+        st.warning(plain(f"Not checked: {named} {why}"))

@@ -37,14 +37,15 @@ def override_fields(
         number = verdict.sentence_of(name) if name else None
         if name is None or number is None:
             return
-        fields = f"override_{case.id}_{number}"
+        # By the fact's words, too: another check may give its number to another fact.
+        fields = f"override_{case.id}_{name}_{facts[name].fact.text}"
         key = state.fields(fields)
         mark = rewritten(case.answer, review).get(number)
         if mark is not None:
             st.caption(plain(f"{mark.author} rewrote this sentence: {mark.reason}"))
             if st.button("Undo", key="override_undo", disabled=not author):
-                write(case, {"undo": number}, author, fields=fields)
-        value = st.segmented_control("Verdict", CHOICES, key=f"{key}_verdict_{name}", persist_state="session")
+                write(case, {"undo": number}, author)
+        value = st.segmented_control("Verdict", CHOICES, key=f"{key}_verdict", persist_state="session")
         words = mark.value if mark else case.answer.text[slice(*case.answer.sentences[number - 1])]
         text = st.text_area(
             "Rewrite the sentence (empty: delete it)",
@@ -53,7 +54,7 @@ def override_fields(
             persist_state="session",
         )
         reason = st.text_input(
-            "Reason", key=f"{key}_reason_{name}", placeholder="what the source says", persist_state="session"
+            "Reason", key=f"{key}_reason", placeholder="what the source says", persist_state="session"
         )
         asked = st.button(
             "Save",

@@ -52,8 +52,8 @@ def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
     if not found:
         note("There are no passages to label.")
         return
-    name = f"{key}_{case.id}"
-    fields = f"{state.fields(name)}_{kind}"
+    name = f"{key}_{case.id}_{kind}"
+    fields = state.fields(name)
     place = st.selectbox("About", found, format_func=_named, key=f"{fields}_place", persist_state="session")
     if kind == "relevance":
         value = st.radio("Label", RELEVANCE, horizontal=True, key=f"{fields}_label", persist_state="session")

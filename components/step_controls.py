@@ -22,6 +22,7 @@ from engine.corpus.collection import list_corpora
 from engine.methods.raise_.threshold import PRIMER, primer
 from engine.methods.raise_.values import Problem, method_of
 
+PROBLEM = "problem"  # the fields of a new one
 SAMPLES = 24  # problems of the science primer that are offered; it has more
 
 
@@ -86,20 +87,20 @@ def problem_fields(corpus: str | None) -> None:
         for number, question in enumerate(primer().questions[:SAMPLES] if PRIMER in corpora else ()):
             values = (question.question, "\n".join(question.options))
             st.button(plain(question.question), key=f"problem_{number}", type="tertiary", on_click=_fill, args=values)
-    text = st.text_area("Problem", key="problem_text", height=90, persist_state="session")
+    fields = state.fields(PROBLEM)
+    text = st.text_area("Problem", key=f"{fields}_text", height=90, persist_state="session")
     left, middle, right = st.columns([5, 3, 2], vertical_alignment="bottom")
     options = left.text_area(
-        "Options, one per line (none: an open problem)", key="problem_options", height=110, persist_state="session"
+        "Options, one per line (none: an open problem)", key=f"{fields}_options", height=110, persist_state="session"
     )
-    chosen = middle.selectbox("Corpus", corpora, key="problem_corpus", persist_state="session")
+    chosen = middle.selectbox("Corpus", corpora, key=f"{fields}_corpus", persist_state="session")
     if right.button("Open as a case", type="primary", width="stretch"):
         _open(text, options, chosen)
 
 
 def _fill(text: str, options: str) -> None:
-    state.set_value("problem_text", text)
-    state.set_value("problem_options", options)
-    state.set_value("problem_corpus", PRIMER)
+    for name, value in {"text": text, "options": options, "corpus": PRIMER}.items():
+        state.set_value(f"{state.fields(PROBLEM)}_{name}", value)
 
 
 def _open(text: str, options: str, corpus: str) -> None:
@@ -111,5 +112,6 @@ def _open(text: str, options: str, corpus: str) -> None:
     except GroundworkError as error:
         st.error(plain(str(error)))
         return
+    state.empty(PROBLEM)
     state.open_case(case.id)
     st.rerun()

@@ -1,7 +1,7 @@
 """Whether a text is in another language than English, for which alone facts are split and verifiers are measured.
 
 By stop words, of spaCy for each language: a table or a list has few of any language and counts as English. No paper's
-method. Left out: which language it is in another script, and languages that are not among the ten.
+method. Left out: which language it is in another script, and languages that are not among the nine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ _LANGUAGES = {
     "da": "Danish",
     "de": "German",
     "es": "Spanish",
-    "fi": "Finnish",
     "fr": "French",
     "it": "Italian",
     "nl": "Dutch",
@@ -22,24 +21,29 @@ _LANGUAGES = {
     "pt": "Portuguese",
     "sv": "Swedish",
 }
-_WORD = re.compile(r"[^\W\d_]+")
-_AHEAD = 0.15  # share of the words by which the stop words of a language are more than those of English
-_LEAST = 3  # words that this takes
+_QUOTED = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_SCRIPT = 12  # letters that tell a script: fewer may be symbols of a formula
+_LEAST = 3  # words that tell a language
+_AHEAD = 0.15  # share of the words by which its stop words are more than those of English
 
 
 def other_language(text: str) -> str:
     """The language of a text, empty for English and where too few words tell it.
+
+    Only different words in small letters count, outside quotation marks: not "Leonardo da Vinci, Vasco da Gama".
 
     >>> other_language("Die Brücke wurde 1934 von Anna Weber eröffnet und kostete drei Millionen Mark.")
     'German'
     >>> other_language("The bridge was opened by Anna Weber in 1934."), other_language("Мост открыли в 1934 году.")
     ('', 'another script')
     """
-    words = [word.lower() for word in _WORD.findall(text)]
-    letters = "".join(words)
-    if letters and sum(letter < "\u0250" for letter in letters) < len(letters) / 2:  # Latin letters, accents too
+    words = set(_WORD.findall(_QUOTED.sub(" ", text)))
+    letters = [letter for letter in text if letter.isalpha()]
+    foreign = sum(letter >= "\u0250" for letter in letters)  # before it are the Latin letters, accents too
+    if foreign > max(_SCRIPT - 1, len(letters) / 2):
         return "another script"
-    told = {code: sum(word in _stop_words(code) for word in words) for code in ("en", *_LANGUAGES)}
+    told = {code: len(words & _stop_words(code)) for code in ("en", *_LANGUAGES)}
     best = max(_LANGUAGES, key=lambda code: told[code])
     return _LANGUAGES[best] if told[best] - told["en"] >= max(_LEAST, _AHEAD * len(words)) else ""
 

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from engine.analyses.case_verdict import CaseVerdict, FactVerdict, QuotedEvidence, case_verdict
+from engine.analyses.case_verdict import CaseVerdict, FactVerdict, QuotedEvidence, case_verdict, fact_verdicts
+from engine.analyses.facts import record_of
 from engine.cases.markup import quoted
-from engine.cases.review import Mark, review_of
+from engine.cases.review import Mark, Review, review_of
 from engine.core.values import Case
 
 
 def facts_table(cases: Iterable[tuple[Case, Sequence[Mark]]]) -> pd.DataFrame:
-    """The facts of cases with their histories, in the order of the answers; of an unchecked case one line that says so.
+    """The facts of cases with their histories, in the order of the answers.
+
+    A case that was not checked, or that makes no claim, has one line that says so.
 
     `verdict` is the state of the fact in the text as it now is, `probability` the verifier's for its own verdict, 0 to
     1. `reviewer` and `reason` are of a person's verdict in its place. `evidence` is a sentence of `source`, and
@@ -21,9 +24,8 @@ def facts_table(cases: Iterable[tuple[Case, Sequence[Mark]]]) -> pd.DataFrame:
     """
     lines: list[dict[str, object]] = []
     for case, history in cases:
-        verdict = case_verdict(case, review_of(history))
         about: dict[str, object] = {"case": case.id, "question": case.question, "written by": case.stamp.model}
-        lines += [about | line for line in _lines(verdict)] if verdict else [about | {"verdict": "not checked"}]
+        lines += [about | line for line in _lines(case, review_of(history))]
     return pd.DataFrame(lines, columns=_COLUMNS).astype({"sentence": "Int64"})
 
 
@@ -40,10 +42,13 @@ def facts_csv(cases: Iterable[tuple[Case, Sequence[Mark]]]) -> bytes:
     return text.encode()
 
 
-def _lines(verdict: CaseVerdict) -> list[dict[str, object]]:
-    facts = {fact.number: fact for sentence in verdict.sentences for fact in sentence.facts}
-    ordered = sorted(facts.values(), key=lambda fact: [int(part) for part in fact.number.split(".")])
-    return [_line(fact, verdict) for fact in ordered]
+def _lines(case: Case, review: Review) -> list[dict[str, object]]:
+    verdict = case_verdict(case, review)
+    record = record_of(case) if verdict else None
+    if verdict is None or record is None:
+        return [{"verdict": "not checked"}]
+    found = [_line(fact, verdict) for fact in fact_verdicts(case, record, review).values()]
+    return found or [{"verdict": "no claim"}]
 
 
 def _line(fact: FactVerdict, verdict: CaseVerdict) -> dict[str, object]:

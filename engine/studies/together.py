@@ -66,16 +66,17 @@ class Together:
     ) -> Answer:
         """The model's answer; `on_text` gets the whole of one that came in a batch."""
         call, start = _Call(prompt, decoding), time.perf_counter()
-        batch, begun = self._batch_of(call, watch), time.perf_counter()
-        if len(batch) == 1:
+        batch = self._batch_of(call, watch)
+        if len(batch) > 1:
+            self._write(batch, watch)
+        if call.answer is None:  # alone, or the batch failed: whose fault it was shows when each writes for itself
+            begun = time.perf_counter()
+            self._count(ForwardCount(seconds=start - begun))
             try:
                 return self.model.generate(prompt, decoding, on_text, watch)
             finally:
-                self._end(batch, [], begun)
-        if batch:
-            self._write(batch, watch)
-        if call.answer is None:  # the batch failed: whose fault it was shows when each writes for itself
-            return self.model.generate(prompt, decoding, on_text, watch)
+                if len(batch) == 1:
+                    self._end(batch, [], begun)
         forwards = len(call.answer.tokens) + call.answer.finished  # the end token is written too
         read, waited = len(self.encode(prompt).ids), time.perf_counter() - start
         self._count(ForwardCount(forwards, forwards, read + forwards - 1, call.seconds - waited))

@@ -1,6 +1,7 @@
 """Cases: the library; and of the open case its review, report, export and replay."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import streamlit as st
 from components import state
 from components.cache import analyses, workbench
 from components.case_head import case_head
-from components.checking import checks_view, start_checks
+from components.checking import checks_run, checks_view, start_checks
 from components.frame import open_case
 from components.heading import heading
 from components.html import cell, note, plain
@@ -54,7 +55,8 @@ def library() -> None:
     checks_view()
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Check {len(chosen)}" if chosen else "Check"
-        st.button(label, key="check_cases", disabled=not chosen, on_click=start_checks, args=(chosen,))
+        idle = bool(chosen) and not checks_run()
+        st.button(label, key="check_cases", disabled=not idle, on_click=start_checks, args=(chosen,))
         if st.button("Compare two", disabled=len(chosen) != 2):
             st.switch_page("pages/review/compare.py", query_params={"left": chosen[0], "right": chosen[1]})
         st.download_button(
@@ -67,7 +69,7 @@ def library() -> None:
         )
         st.download_button(
             "Facts as CSV",
-            lambda: facts_csv(map(store.load_whole, chosen)),
+            lambda: BOM_UTF8 + facts_csv(map(store.load_whole, chosen)),  # by which Excel knows UTF-8
             file_name="facts.csv",
             mime="text/csv",
             disabled=not chosen,

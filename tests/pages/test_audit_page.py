@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
-from components.cache import begun_runs
 from components.checked_answer import drafts
 from components.checking import CHECKS
 from components.evidence import evidence_data
@@ -113,15 +112,38 @@ def test_a_table_of_another_system_is_audited_and_its_bad_rows_are_said_once(app
 
 
 def test_all_answers_of_a_file_are_checked_by_one_press(app):
-    rows = [f"What of the tank?;{ANSWER.split('. ')[0]};{source}" for source in SOURCES.split("\n---\n")]
-    data = "\n".join(["Question;Answer;Source 1", *rows, *rows[:1]]).encode()
+    asked = [(question, ANSWER.split(". ")[0], SOURCES) for question in ("What of the tank?", "Of the pump?", "And?")]
+    lines = [";".join(cell.replace("\n", " ") for cell in row) for row in asked]
+    data = "\n".join(["Question;Answer;Source 1", *lines]).encode()
     opened(app).file_uploader(key="import_file").upload("answers.csv", data, "text/csv")
     app, _ = checked(press(app, "Audit the file"))
     press(app, "Check the other 2")
-    begun_runs()[CHECKS].future.result()
-    assert not app.run().exception and not app.warning
+    app.session_state.groundwork_runs[CHECKS].future.result()
+    assert not app.run().exception and not app.warning and "Check the other 2" not in [b.label for b in app.button]
     found = [store().load(row.id) for row in store().rows()]
     assert [record_of(case).verifier for case in found if case.origin == "imported"] == ["embedded"] * 3
+
+
+def draw_checks():
+    import streamlit as st
+
+    from components.checking import checks_view, start_checks
+
+    if "begun" not in st.session_state:
+        st.session_state.begun = True
+        start_checks(["binned"])
+    checks_view()
+
+
+def test_a_case_deleted_before_its_turn_is_named_and_the_page_stays(app):
+    app.run()
+    store().save(replace(checked_case(), id="binned"))
+    store().delete("binned")
+    page = AppTest.from_function(draw_checks, default_timeout=60).run()
+    page.session_state.groundwork_runs[CHECKS].future.result()
+    page.session_state.groundwork_runs[CHECKS].see()
+    assert not page.run().exception
+    assert page.warning[0].value.startswith("Not checked: binned")
 
 
 @pytest.mark.parametrize(

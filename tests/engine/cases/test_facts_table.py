@@ -33,6 +33,7 @@ def test_a_persons_verdict_comes_with_name_and_reason_and_an_unchecked_case_has_
     table = facts_table([(case, history), (unchecked, ())])
     assert table.iloc[0][["verdict", "reviewer", "reason"]].tolist() == ["borne out", "Ada Quill", "the other bridge"]
     assert table.iloc[-1][["case", "verdict"]].tolist() == ["new", "not checked"] and len(table) == 4
+    assert facts_table([(checked("Hello!"), ())])["verdict"].tolist() == ["no claim"]
 
 
 def test_nothing_in_the_file_runs_as_a_formula():
