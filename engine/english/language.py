@@ -21,7 +21,7 @@ _LANGUAGES = {
     "pt": "Portuguese",
     "sv": "Swedish",
 }
-_QUOTED = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]")
+_QUOTED = re.compile(r"[\"“„«][^\"“”„«»]*[\"”“»]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SCRIPT = 12  # letters that tell a script: fewer may be symbols of a formula
 _LEAST = 3  # words that tell a language

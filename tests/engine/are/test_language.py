@@ -43,6 +43,7 @@ def test_other_scripts_are_said_to_be_that(code):
         "α = β + γ, where Ω and λ are constants",
         "die size, die area, die yield and die cost",
         "Habeas corpus, res ipsa loquitur and stare decisis are maxims of the law.",
+        "«" * 100_000,
         "",
         "1934, 200 m [1]",
     ],
