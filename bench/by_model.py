@@ -21,7 +21,6 @@ from typing import Any
 from bench.facts import sari
 from bench.gold_facts import Row, bank_facts, decomposition, lead
 from bench.results import conditions, write_section
-from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
 from engine.english.statements import split
@@ -30,7 +29,6 @@ from engine.methods.are.decompose import parse_facts
 from engine.methods.are.edit import parse_edit
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
-from engine.models.writing import WritingRequest, write_batch
 from engine.prompts import ask
 
 EXAMPLES = 3
@@ -39,17 +37,13 @@ ROWS = 16
 
 def replies(model: Any, prompts: Sequence[Prompt], most: int) -> list[str]:
     """Greedy replies of at most `most` tokens, in order; longest prompts first, so that little is padded."""
-    coded = [model.encode(prompt).ids for prompt in prompts]
-    order = sorted(range(len(coded)), key=lambda i: -len(coded[i]))
-    found = [""] * len(coded)
-    for first in range(0, len(order), ROWS):
-        group = order[first : first + ROWS]
-        asked = [WritingRequest(coded[i], most, Decoding()) for i in group]
-        for i, tokens in zip(group, write_batch(model.module, asked, model.stop_ids, Watch(), floor=0.0), strict=True):
-            ids = [token for token, _ in tokens or [] if token not in model.stop_ids]
-            found[i] = model.decode(ids)
-        print(f"{first + len(group)}/{len(order)}", flush=True)
-    return found
+    asked = [model.request(prompt, Decoding(max_new_tokens=most)) for prompt in prompts]
+    waiting = iter(sorted(asked, key=lambda one: -len(one.ids)))
+    found = {}
+    for written in model.write_stream(lambda: next(waiting, None), ROWS, exact=False):
+        found[written.asked] = written.answer.text
+        print(f"{len(found)}/{len(asked)}", flush=True)
+    return [found[one] for one in asked]
 
 
 def facts(model: Any, rows: Sequence[Row]) -> dict[str, list[str]]:

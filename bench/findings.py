@@ -45,6 +45,7 @@ class Planned:
         """The config as a dictionary."""
         data = str(folder / self.data) if "/" in self.data else self.data
         more = {"batch": 1 if self.tf32 else batch, "dtype": dtype}
+        more |= {} if dtype == "float32" else {"exact": False}
         return {"study": self.study, "data": data, "n": self.n, "model": self.model, **more, **self.config}
 
 

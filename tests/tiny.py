@@ -6,16 +6,18 @@ passage moves the answer's log-probability by nats, so that a wrong position or 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.core.progress import Watch
 from engine.core.values import Answer, Passage, Prompt, Segment
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+    from engine.core.settings import Decoding
     from engine.models.huggingface import HuggingFaceModel
     from engine.models.protocols import LanguageModel
 
@@ -165,6 +167,16 @@ def tiny_prompt(count: int = 4, *, system: bool = False) -> Prompt:
     prompt = (Segment(kind="instruction", text="Answer the question from the passages."), *asked)
     first = (Segment(kind="system", role="system", text="You cite passages."),) if system else ()
     return Prompt(segments=(*first, *prompt))
+
+
+def written_together(
+    model: HuggingFaceModel, prompts: Sequence[Prompt], each: Sequence[Decoding], watch: Watch = Watch(), rows: int = 64
+) -> list[Answer]:
+    """The answers of one batch, in the order of the prompts."""
+    asked = [model.request(prompt, one) for prompt, one in zip(prompts, each, strict=True)]
+    waiting = iter(asked)
+    answers = {one.asked: one.answer for one in model.write_stream(lambda: next(waiting, None), rows, True, watch)}
+    return [answers[one] for one in asked]
 
 
 def tiny_answer(model: LanguageModel, text: str = ANSWER) -> Answer:

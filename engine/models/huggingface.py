@@ -22,16 +22,17 @@ from engine.core.errors import ModelError
 from engine.core.progress import OnText, Watch, last
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
+from engine.models.batching import Batch, Take, is_exact, pads_exactly
 from engine.models.chat import chat_pieces
 from engine.models.hooks import cancellable
 from engine.models.knockout import Removed, knockout_scores
 from engine.models.llama_cpp import LlamaCpp, writes_faster
 from engine.models.loading import gguf_file, load_parts, revision_of
-from engine.models.memory import check_each_fits, check_fits
+from engine.models.memory import check_fits
 from engine.models.offsets import close_gaps, spans_of_ids, stable_text
-from engine.models.protocols import Can, Ids, LogProbs, TokenPrompt
+from engine.models.protocols import Can, Ids, LogProbs, TokenPrompt, WritingRequest, WrittenAnswer
 from engine.models.scoring import continuation_scores, scores_by_batch, scores_from_prefix, worth_reusing
-from engine.models.writing import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_alone, write_rows
+from engine.models.writing import Tokens, write_alone
 
 # Llama 2, Mistral 7B v0.1 and Gemma 1 put a space before whatever they tokenise: a prompt tokenised piece by piece
 # would gain one at every seam. The ids are otherwise the same.
@@ -257,9 +258,8 @@ class HuggingFaceModel:
         `on_text` gets the text so far. Tokens carry the model's own log-probabilities. `finished` is False where
         no end token came. Raises `PromptTooLong`, or `Cancelled` within one layer's time.
         """
-        coded = self.encode(prompt)
-        limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
-        llama_cpp, written = self._loaded_llama_cpp(len(coded.ids) + limit, watch), Tokens()
+        asked = self.request(prompt, decoding)
+        llama_cpp, written = self._loaded_llama_cpp(len(asked.ids) + asked.limit, watch), Tokens()
 
         def take(token: int, logprob: float) -> None:
             written.append((token, logprob))
@@ -268,11 +268,10 @@ class HuggingFaceModel:
 
         with self.hold(watch) as module:
             if llama_cpp is None:
-                asked = WritingRequest(coded.ids, limit, decoding)
                 for token, logprob in write_alone(module, asked, self.stop_ids, watch):
                     take(token, logprob)
                 return self._answer(written)
-            text, finished = llama_cpp.write(coded.ids, decoding, limit, take, watch)
+            text, finished = llama_cpp.write(asked.ids, decoding, asked.limit, take, watch)
         answer = self._answer(written)  # tokenised anew, without log-probabilities, where llama.cpp lost tokens
         return replace(answer if answer.text == text else self.encode_answer(text), finished=finished)
 
@@ -286,23 +285,28 @@ class HuggingFaceModel:
             self.llama_cpp = None
         return self.llama_cpp
 
-    def generate_many(
-        self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch = Watch()
-    ) -> list[Answer]:
-        """As in `BatchWriter`, together where torch writes (writing.py); `PromptTooLong` says which prompt."""
-        each = [decoding] * len(prompts) if isinstance(decoding, Decoding) else decoding
-        if self.llama_cpp is not None:
-            return [self.generate(prompt, one, watch=watch) for prompt, one in zip(prompts, each, strict=True)]
-        coded = [self.encode(prompt) for prompt in prompts]
-        limits = check_each_fits(coded, self.window, [one.max_new_tokens for one in each], self.name)
-        asked = [WritingRequest(c.ids, limit, d) for c, limit, d in zip(coded, limits, each, strict=True)]
-        with self.hold(watch) as module:
-            written = write_rows(module, asked, self.stop_ids, watch, GPU_ROWS if self.writes_together() else 1)
-        return [self._answer(tokens) for tokens in written]
+    def request(self, prompt: Prompt, decoding: Decoding) -> WritingRequest:
+        """The prompt's ids, and the most tokens that fit after them; raises `PromptTooLong`."""
+        coded = self.encode(prompt)
+        limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
+        return WritingRequest(coded.ids, limit, decoding)
 
-    def writes_together(self) -> bool:
-        """Whether torch writes and padding leaves a row's log-probabilities as they are, measured once a model."""
-        return self.llama_cpp is None and self._pads_exactly
+    def writes_together(self, exact: bool) -> bool:
+        """Whether torch writes, padding leaves a row's log-probabilities as they are (measured once a model), and, with
+        `exact`, numbers are precise enough for that.
+        """
+        return self.llama_cpp is None and (is_exact(self.module) or not exact) and self._pads_exactly
+
+    def write_stream(self, take: Take, rows: int, exact: bool, watch: Watch = Watch()) -> Iterator[WrittenAnswer]:
+        """As in `BatchWriter`, see batching.py; the model is held for a token at a time."""
+        batch = Batch(self.module, self.stop_ids, rows, exact)
+        while True:
+            with self.hold(watch):
+                ended = batch.advance(take, watch)
+            for row in ended:
+                yield WrittenAnswer(row.asked, self._answer(row.tokens), row.seconds)
+            if not ended and batch.is_empty:
+                return
 
     @cached_property
     def _pads_exactly(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,19 +192,6 @@ def check_fits(prompt: TokenPrompt, window: int, answer: int, name: str, *, leas
         words = "passage" if len(gone) == 1 else "passages"
         raise PromptTooLong(f"{count} It would fit without {words} {', '.join(map(str, gone))}.", passages=gone)
     return min(answer, window - len(prompt.ids))
-
-
-def check_each_fits(prompts: Sequence[TokenPrompt], window: int, answers: Sequence[int], name: str) -> list[int]:
-    """Tokens left for each answer that is to be written; `PromptTooLong` says which of several prompts is."""
-    limits = []
-    for place, (prompt, answer) in enumerate(zip(prompts, answers, strict=True), start=1):
-        try:
-            limits.append(check_fits(prompt, window, answer, name, least=True))
-        except PromptTooLong as error:
-            if len(prompts) == 1:
-                raise
-            raise PromptTooLong(f"Prompt {place} of {len(prompts)}: {error}", passages=error.passages) from error
-    return limits
 
 
 def passages_to_drop(prompt: TokenPrompt, room: int) -> tuple[int, ...] | None:

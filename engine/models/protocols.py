@@ -6,7 +6,7 @@ A model says what it can do in `can`; a caller that needs more raises `CannotDo`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -154,19 +154,41 @@ class LanguageModel(Writer, Protocol):
         """
 
 
+@dataclass(frozen=True, eq=False)
+class WritingRequest:
+    """An answer to be written: the prompt's ids, the most tokens, and how to choose them."""
+
+    ids: Ids
+    limit: int
+    decoding: Decoding
+
+
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """The answer to a request, and its share of the seconds of the batches that it was in."""
+
+    asked: WritingRequest
+    answer: Answer
+    seconds: float
+
+
 @runtime_checkable
 class BatchWriter(LanguageModel, Protocol):
-    """A language model that writes several answers at once, each as if it were written alone."""
+    """A language model that writes several answers at once."""
 
-    def writes_together(self) -> bool:
-        """Whether it does; else `generate_many` writes one after the other."""
+    def writes_together(self, exact: bool) -> bool:
+        """Whether it does; with `exact`, whether each is then the answer of `generate`."""
 
-    def generate_many(
-        self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch = Watch()
-    ) -> list[Answer]:
-        """The answer of `generate` to each prompt, log-probabilities to the numerical floor.
+    def request(self, prompt: Prompt, decoding: Decoding) -> WritingRequest:
+        """A request for `write_stream`; raise PromptTooLong."""
 
-        `decoding` is one for all, or one per prompt. Raises what `generate` does, before anything is written.
+    def write_stream(
+        self, take: Callable[[], WritingRequest | None], rows: int, exact: bool, watch: Watch = Watch()
+    ) -> Iterator[WrittenAnswer]:
+        """Answers as they end, up to `rows` at once, until none is being written and `take` has no other.
+
+        With `exact` those of `generate`, log-probabilities to the numerical floor. Else rounding may have turned a
+        close choice.
         """
 
 

@@ -63,7 +63,8 @@ class Config(Value, frozen=True):
     `title` is what a preset asks and how long it takes.
 
     `concurrency` requests at a time go to a served model; `batch` answers are written at once by a local one in this
-    process (1: one by one). Neither changes a result. `dtype` is of local models: auto, float32, bfloat16, float16.
+    process (1: one by one). Neither changes a result: in half precision, where rounding would, answers are written one
+    by one unless `exact` is false. `dtype` is of local models: auto, float32, bfloat16, float16.
     """
 
     study: str
@@ -78,6 +79,7 @@ class Config(Value, frozen=True):
     concurrency: int = 4
     batch: int = 8
     dtype: str = "auto"
+    exact: bool = True
     load: Json = {}
     where: dict[str, str] = {}
     settings: dict[str, Json] = {}

@@ -1,55 +1,50 @@
-"""A local model that several units ask at the same time: what waits when it comes free is written in one batch.
+"""A local model that several units ask at the same time: it writes all their answers in one batch that never stops.
 
-Units run in threads. Whoever finds the model idle writes for all that wait, so that batches form by themselves. Units
-of one batch come back one after the other. The first would find the model idle again and write alone while the rest
-waits, so it waits for the others, up to `PATIENCE`. Nothing else changes: each answer is the one that its unit would
-get alone, and each unit is counted what its own answers would have taken one by one.
+Units run in threads and wait for their answers. One more thread writes as long as any unit waits: whoever asks joins
+the batch between two tokens, and whose answer ends leaves it. A study that asks for `exact` answers gets those that
+each unit would get alone. Each unit is counted what its own answers would have taken one by one.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from engine.core.errors import Cancelled
 from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt
-from engine.models.hooks import ForwardCount, count_forwards
-from engine.models.protocols import BatchWriter
+from engine.models.hooks import ForwardCount
+from engine.models.protocols import BatchWriter, WritingRequest, WrittenAnswer
 
 POLL = 0.2  # seconds between two looks at whether the user asked to stop
-PATIENCE = 0.1  # of the time that the last batch took
 
 
 @dataclass(eq=False)
 class _Call:
-    """A prompt that waits for its answer; `seconds` is its share of the batch that wrote it."""
+    """A request whose answer is waited for, until it is `over`: written, or left to who asked."""
 
-    prompt: Prompt
-    decoding: Decoding
-    answer: Answer | None = None
-    seconds: float = 0.0
-    thread: int = field(default_factory=threading.get_ident)
+    asked: WritingRequest
+    written: WrittenAnswer | None = None
+    over: bool = False
 
 
 class Together:
     """A writer in front of a model that writes batches of up to `rows`; safe to share between threads.
 
-    `spared` is what `count_forwards` has to add for the current thread: what others wrote for it, less what it wrote
-    for others.
+    `spared` is what `count_forwards` has to add for the current thread: what was written for it.
     """
 
-    def __init__(self, model: BatchWriter, rows: int, patience: float = PATIENCE) -> None:
+    def __init__(self, model: BatchWriter, rows: int, exact: bool) -> None:
         self.name, self.can, self.model = model.name, model.can, model
         self.encode, self.encode_answer, self.score = model.encode, model.encode_answer, model.score
-        self._rows, self._patience = rows, patience
+        self._rows, self._exact = rows, exact
         self._waiting: list[_Call] = []
+        self._going: dict[WritingRequest, _Call] = {}
         self._writing = False
-        self._away: set[int] = set()  # threads of the last batch that have not come back
-        self._until = 0.0  # when they are waited for no more, by the clock that only runs forward
+        self._cancel = threading.Event()
         self._changed = threading.Condition()
         self._mine = threading.local()
 
@@ -64,76 +59,76 @@ class Together:
     def generate(
         self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
-        """The model's answer; `on_text` gets the whole of one that came in a batch."""
-        call, start = _Call(prompt, decoding), time.perf_counter()
-        batch = self._batch_of(call, watch)
-        if len(batch) > 1:
-            self._write(batch, watch)
-        if call.answer is None:  # alone, or the batch failed: whose fault it was shows when each writes for itself
-            begun = time.perf_counter()
-            self._count(ForwardCount(seconds=start - begun))
-            try:
-                return self.model.generate(prompt, decoding, on_text, watch)
-            finally:
-                if len(batch) == 1:
-                    self._end(batch, [], begun)
-        forwards = len(call.answer.tokens) + call.answer.finished  # the end token is written too
-        read, waited = len(self.encode(prompt).ids), time.perf_counter() - start
-        self._count(ForwardCount(forwards, forwards, read + forwards - 1, call.seconds - waited))
+        """The model's answer; `on_text` gets the whole of it."""
+        call, start = _Call(self.model.request(prompt, decoding)), time.perf_counter()
+        self._wait_for(call, watch)
+        waited = time.perf_counter() - start
+        if call.written is None:  # the batch failed: whose fault it was shows when each writes for itself
+            self._count(ForwardCount(seconds=-waited))
+            return self.model.generate(prompt, decoding, on_text, watch)
+        answer = call.written.answer
+        forwards = len(answer.tokens) + answer.finished  # the end token is written too
+        read = len(call.asked.ids)
+        self._count(ForwardCount(forwards, forwards, read + forwards - 1, call.written.seconds - waited))
         if on_text is not None:
-            on_text(call.answer.text)
-        return call.answer
+            on_text(answer.text)
+        return answer
 
-    def _batch_of(self, call: _Call, watch: Watch) -> list[_Call]:
-        """The calls this thread must write, its own first; nothing if another thread has written them."""
+    def _wait_for(self, call: _Call, watch: Watch) -> None:
         with self._changed:
-            self._away.discard(call.thread)
             self._waiting.append(call)
+            if not self._writing:
+                self._writing = True
+                threading.Thread(target=self._write, daemon=True).start()
             try:
-                while call.answer is None and (self._writing or call not in self._waiting or self._more_come()):
+                while not call.over:
                     watch.step("waiting for the model")
-                    left = self._until - time.perf_counter()
-                    self._changed.wait(POLL if self._writing or not 0 < left < POLL else left)
+                    self._changed.wait(POLL)
             except Cancelled:
                 self._waiting = [one for one in self._waiting if one is not call]
+                self._going.pop(call.asked, None)
+                if not self._going and not self._waiting:
+                    self._cancel.set()
                 raise
-            if call.answer is not None:
-                return []
-            self._waiting.remove(call)
-            others, self._waiting = self._waiting[: self._rows - 1], self._waiting[self._rows - 1 :]
-            self._writing = True
-            return [call, *others]
 
-    def _more_come(self) -> bool:
-        """Whether a batch is worth waiting for: there is room, and a thread of the last one may still come back."""
-        room = len(self._waiting) < self._rows
-        return room and bool(self._away) and time.perf_counter() < self._until
+    def _write(self) -> None:
+        """Write until nobody waits."""
+        watch = Watch(cancel=self._cancel)
+        while self._more():
+            try:
+                for written in self.model.write_stream(self._take, self._rows, self._exact, watch):
+                    self._hand_out(written)
+            except Exception:  # the unit whose fault it is says so when it writes for itself; Cancelled: nobody waits
+                self._give_up()
 
-    def _write(self, batch: list[_Call], watch: Watch) -> None:
-        """Answer all of a batch, or put the others' calls back."""
-        start, count, left = time.perf_counter(), ForwardCount(), batch[1:]
-        try:
-            with count_forwards(self.model) as count:
-                answers = self.model.generate_many([c.prompt for c in batch], [c.decoding for c in batch], watch)
-            for call, answer in zip(batch, answers, strict=True):
-                call.answer, call.seconds = answer, (time.perf_counter() - start) / len(batch)
-            left = []
-        except Cancelled:
-            raise
-        except Exception:  # the unit whose fault it is says so when it writes for itself
-            return
-        finally:
-            self._count(ForwardCount(-count.forwards, -count.rows, -count.tokens))
-            self._end(batch, left, start)
-
-    def _end(self, batch: list[_Call], left: list[_Call], start: float) -> None:
-        """Put the calls that are `left` of a batch back, and expect the threads of the others."""
+    def _more(self) -> bool:
+        """Whether anybody waits; if not, the next to ask starts another thread."""
         with self._changed:
-            self._waiting = [*left, *self._waiting]
-            self._away = {call.thread for call in batch if call not in left}
-            now = time.perf_counter()
-            self._until = now + self._patience * (now - start)
-            self._writing = False
+            self._cancel.clear()
+            self._writing = bool(self._waiting)
+            return self._writing
+
+    def _take(self) -> WritingRequest | None:
+        with self._changed:
+            if not self._waiting:
+                return None
+            call = self._waiting.pop(0)
+            self._going[call.asked] = call
+            return call.asked
+
+    def _hand_out(self, written: WrittenAnswer) -> None:
+        with self._changed:
+            call = self._going.pop(written.asked, None)  # None: cancelled meanwhile
+            if call is not None:
+                call.written, call.over = written, True
+                self._changed.notify_all()
+
+    def _give_up(self) -> None:
+        """Leave what was being written to those who asked."""
+        with self._changed:
+            for call in self._going.values():
+                call.over = True
+            self._going.clear()
             self._changed.notify_all()
 
     def _count(self, more: ForwardCount) -> None:

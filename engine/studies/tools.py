@@ -52,9 +52,9 @@ class StudyTools:
     def write_together(self, rows: int) -> bool:
         """Before any use: let writer and judge write `rows` answers of threads at once; False if the writer cannot."""
         model = self.writer
-        if not isinstance(model, BatchWriter) or not model.writes_together():
+        if not isinstance(model, BatchWriter) or not model.writes_together(self.config.exact):
             return False
-        shared = Together(model, rows)
+        shared = Together(model, rows, self.config.exact)
         if self.judge is model:
             self.judge = shared
         if self.scorer is model:

@@ -8,17 +8,18 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, MambaConfig
 
-from engine.core.errors import Cancelled, ModelError, PromptTooLong
+from engine.core.errors import Cancelled, ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt, Segment
+from engine.models.batching import FLOOR, Batch, pads_exactly
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
-from engine.models.writing import FLOOR, choose, choose_clearly, nucleus, pads_exactly
-from tests.tiny import KINDS, WINDOW, tiny_config, tiny_model, tiny_prompt, tiny_tokenizer
+from engine.models.offsets import common_length
+from engine.models.writing import choose, choose_clearly, nucleus
+from tests.tiny import KINDS, tiny_config, tiny_model, tiny_prompt, tiny_tokenizer, written_together
 
 GREEDY = Decoding(max_new_tokens=24)
-BRIEF = Decoding(max_new_tokens=4)
 SAMPLED = Decoding(max_new_tokens=24, temperature=0.8, top_p=0.9)
 
 
@@ -50,7 +51,7 @@ def test_answers_written_together_are_those_written_alone(kind):
     model, prompts = tiny_model(kind), [tiny_prompt(count) for count in (0, 1, 2, 5, 9)]
     assert pads_exactly(model.module)
     each = [Decoding(max_new_tokens=4 + 2 * i, temperature=0.4 * (i % 3), seed=i) for i in range(5)]
-    same(model, prompts, each, model.generate_many(prompts, each))
+    same(model, prompts, each, written_together(model, prompts, each))
 
 
 @pytest.mark.parametrize("decoding", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
@@ -59,7 +60,7 @@ def test_rows_end_where_their_end_token_comes(decoding):
     written = [[t.id for t in model.generate(prompt, decoding).tokens] for prompt in prompts]
     places = {i: [ids.index(i) if i in ids else len(ids) for ids in written] for row in written for i in row}
     stopping = ended(model, {max(places, key=lambda i: len(set(places[i])))})
-    together = stopping.generate_many(prompts, decoding)
+    together = written_together(stopping, prompts, [decoding] * 6)
     assert len({len(answer.tokens) for answer in together}) > 2
     same(stopping, prompts, [decoding] * 6, together)
 
@@ -68,9 +69,9 @@ def test_a_forward_writes_a_token_of_every_row_and_of_none_that_ended():
     model, prompts = tiny_model("llama"), [tiny_prompt(count) for count in (1, 2, 3)]
     each = [Decoding(max_new_tokens=limit) for limit in (2, 5, 3)]
     watch, said = heard()
-    assert model.writes_together()  # measured once a model, before the count
+    assert model.writes_together(True)  # measured once a model, before the count
     with count_forwards(model) as count:
-        model.generate_many(prompts, each, watch)
+        written_together(model, prompts, each, watch)
     assert set(said) == {"writing"}, "no choice was close"
     assert (count.forwards, count.rows) == (3 + 4, 3 + 3 + 2 + 1 + 1), "a forward reads each prompt, a forward a token"
 
@@ -83,7 +84,7 @@ def test_a_choice_too_close_is_made_alone():
     favourite = model.generate(prompts[2], GREEDY).tokens[3].id
     module.lm_head.weight.data[favourite - 1] = module.lm_head.weight.data[favourite]
     watch, said = heard()
-    together = model.generate_many(prompts, GREEDY, watch)
+    together = written_together(model, prompts, [GREEDY] * 4, watch)
     assert any("alone, because a choice was too close" in stage for stage in said)
     same(model, prompts, [GREEDY] * 4, together)
 
@@ -94,16 +95,15 @@ def test_prompts_are_read_without_padding():
     config.conv_bias = True
     model, prompts = of_config("biased", config), [tiny_prompt(count) for count in range(3)]
     model.module.model.layers[0].conv.in_proj.bias.data.normal_(generator=torch.Generator().manual_seed(1))
-    assert model.writes_together()
-    same(model, prompts, [GREEDY] * 3, model.generate_many(prompts, GREEDY))
+    assert model.writes_together(True)
+    same(model, prompts, [GREEDY] * 3, written_together(model, prompts, [GREEDY] * 3))
 
 
 def test_a_model_whose_cache_cannot_be_joined_writes_one_by_one():
     """A state space keeps no keys and values."""
     config = MambaConfig(vocab_size=len(tiny_tokenizer()), hidden_size=32, num_hidden_layers=2, state_size=8)
-    model, prompts = of_config("states", config), [tiny_prompt(count) for count in range(2)]
-    assert not model.writes_together()
-    same(model, prompts, [BRIEF] * 2, model.generate_many(prompts, BRIEF))
+    model = of_config("states", config)
+    assert not model.writes_together(False)
 
 
 def of_config(name, config) -> HuggingFaceModel:
@@ -114,17 +114,9 @@ def of_config(name, config) -> HuggingFaceModel:
     return HuggingFaceModel(name, module, tiny_tokenizer())
 
 
-def test_a_prompt_that_is_too_long_is_named_before_anything_is_written():
-    model = tiny_model("llama")
-    long = Prompt(segments=(Segment(kind="instruction", text="The bridge. " * WINDOW),))
-    with count_forwards(model) as count, pytest.raises(PromptTooLong, match=r"^Prompt 2 of 3: The prompt has"):
-        model.generate_many([tiny_prompt(1), long, tiny_prompt(2)], GREEDY)
-    assert count.forwards == 0
-
-
 def test_it_stops_between_two_tokens():
     model, seen = tiny_model("llama"), []
-    assert model.writes_together()
+    assert model.writes_together(True)
 
     def report(stage, done, total):
         seen.append((stage, done, total))
@@ -133,13 +125,13 @@ def test_it_stops_between_two_tokens():
 
     watch = Watch(report=report)
     with count_forwards(model) as count, pytest.raises(Cancelled):
-        model.generate_many([tiny_prompt(1), tiny_prompt(2)], [Decoding(max_new_tokens=2), GREEDY], watch)
+        written_together(model, [tiny_prompt(1), tiny_prompt(2)], [Decoding(max_new_tokens=2), GREEDY], watch)
     assert count.forwards == 3 and seen[-1] == ("writing", 1, 2)
 
 
 def test_a_batch_that_does_not_fit_is_halved_and_said():
     model, prompts = tiny_model("llama"), [tiny_prompt(count) for count in range(4)]
-    assert model.writes_together()
+    assert model.writes_together(True)
 
     def refuse(_, arguments, named):
         if named["input_ids"].shape[0] > most:
@@ -148,10 +140,10 @@ def test_a_batch_that_does_not_fit_is_halved_and_said():
     (watch, said), most = heard(), 2
     handle = model.module.register_forward_pre_hook(refuse, with_kwargs=True)
     try:
-        together = model.generate_many(prompts, SAMPLED, watch)
+        together = written_together(model, prompts, [SAMPLED] * 4, watch)
         most = 0
         with pytest.raises(ModelError, match="fewer or shorter passages"):
-            model.generate_many(prompts, SAMPLED)
+            written_together(model, prompts, [SAMPLED] * 4)
     finally:
         handle.remove()
     assert "writing: out of memory with 4 prompts at once, continuing with 2" in said
@@ -178,9 +170,56 @@ def test_a_device_without_memory_says_nothing_of_the_model():
 
 def test_nothing_asked_and_nothing_to_be_written():
     model = tiny_model("llama")
-    assert model.generate_many([], GREEDY) == []
-    none, some = model.generate_many([tiny_prompt(1)] * 2, [Decoding(max_new_tokens=0), GREEDY])
-    assert none.text == "" and some == model.generate(tiny_prompt(1), GREEDY)
+    assert written_together(model, [], []) == []
+    none, some = written_together(model, [tiny_prompt(1)] * 2, [Decoding(max_new_tokens=0), GREEDY])
+    assert none.text == "" and some.text == model.generate(tiny_prompt(1), GREEDY).text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_come_and_go_while_others_are_written(kind):
+    """Two at a time, long and short ones in turn: each place is taken anew, and the cache shrinks with its rows."""
+    model, prompts = tiny_model(kind), [tiny_prompt(count) for count in (9, 0, 5, 1, 7, 2)]
+    each = [Decoding(max_new_tokens=3 + 5 * (i % 3), temperature=0.5 * (i % 2), seed=i) for i in range(6)]
+    same(model, prompts, each, written_together(model, prompts, each, rows=2))
+
+
+def test_the_cache_holds_no_more_than_its_rows_need():
+    """A long prompt that ended leaves its columns."""
+    model, long, short = tiny_model("llama"), tiny_prompt(9), tiny_prompt(0)
+    requests = [model.request(long, Decoding(max_new_tokens=2)), model.request(short, GREEDY)]
+    batch, waiting = Batch(model.module, model.stop_ids, 4, exact=True), iter(requests)
+    seen = []
+    while not seen or not batch.is_empty:
+        batch.advance(lambda: next(waiting, None), Watch())
+        if not batch.is_empty:
+            seen.append(batch._state.mask.shape[1])
+    assert seen[0] == len(requests[0].ids) + 1 and seen[1] == len(requests[1].ids) + 2
+
+
+def test_the_beginning_that_prompts_share_is_read_once():
+    model, prompts = tiny_model("llama"), [prompt_about(word) for word in ("iron", "gold", "lead")]
+    ids = [model.request(prompt, GREEDY).ids for prompt in prompts]
+    with count_forwards(model) as count:
+        together = written_together(model, prompts, [Decoding(max_new_tokens=1)] * 3)
+    shared = common_length(ids[0], ids[1])
+    assert count.tokens < sum(map(len, ids)) - shared and 2 * shared > len(ids[0])
+    same(model, prompts, [Decoding(max_new_tokens=1)] * 3, together)
+
+
+def prompt_about(word) -> Prompt:
+    """A long instruction with a short question."""
+    return Prompt(
+        segments=(
+            Segment(kind="instruction", text="Say in a few words what is known, and what is not, of a metal. " * 2),
+            Segment(kind="question", text=word),
+        )
+    )
+
+
+def test_half_precision_keeps_close_choices_only_if_asked():
+    module = copy.deepcopy(tiny_model("llama").module).to(torch.bfloat16)
+    model = HuggingFaceModel("half", module, tiny_tokenizer())
+    assert model.writes_together(exact=False) and not model.writes_together(exact=True)
 
 
 def test_a_draw_is_the_one_of_torch_multinomial():

@@ -14,6 +14,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt, Segment
 from engine.models.huggingface import HuggingFaceModel
+from engine.models.protocols import WritingRequest, WrittenAnswer
 from engine.models.scripted import ScriptedScorer
 from engine.studies.config import parse_config
 from engine.studies.evaluate import evaluate
@@ -48,15 +49,27 @@ class Listed(HuggingFaceModel):
     def __init__(self):
         model = tiny_model("llama")
         super().__init__("tiny", model.module, model.tokenizer)
-        self.alone, self.together = [], []
+        self.alone, self.together, self.most = [], [], 0
 
     def generate(self, prompt, decoding, on_text=None, watch=Watch()):
         self.alone.append((prompt, decoding))
         return super().generate(prompt, decoding, on_text, watch)
 
-    def generate_many(self, prompts, decoding, watch=Watch()):
-        self.together.append(list(zip(prompts, decoding, strict=True)))
-        return super().generate_many(prompts, decoding, watch)
+    def write_stream(self, take, rows, exact, watch=Watch()):
+        going = 0
+
+        def listed():
+            nonlocal going
+            asked = take()
+            if asked is not None:
+                going += 1
+                self.together.append(asked)
+                self.most = max(self.most, going)
+            return asked
+
+        for written in super().write_stream(listed, rows, exact, watch):
+            going -= 1
+            yield written
 
 
 class One(StudyTools):
@@ -98,7 +111,7 @@ def test_a_run_in_batches_is_the_run_one_by_one(data, tmp_path):
     together, same, many = run(data, tmp_path / "many", 3)
     assert together == rows and same == cases and len(cases) == 4
     assert (len(one.alone), one.together) == (4, [])
-    assert len(many.alone) + sum(map(len, many.together)) == 4 and all(len(batch) > 1 for batch in many.together)
+    assert (many.alone, len(many.together)) == ([], 4) and 1 < many.most <= 3
     assert all(row["cost"]["forwards"] > 8 and row["cost"]["tokens"] > 100 for row in rows)
 
 
@@ -112,7 +125,7 @@ def test_stopped_in_the_middle_and_resumed_nothing_is_done_twice(data, tmp_path)
     assert 2 <= len(before) < 4
     rows, _, model = run(data, folder, 2, resume=True)  # another size of batch is no other run
     assert rows == whole and Journal(folder).rows()[: len(before)] == before
-    assert sum(map(len, model.together)) + len(model.alone) == 4 - len(before)
+    assert len(model.together) + len(model.alone) == 4 - len(before)
 
 
 def test_a_prompt_that_is_too_long_fails_its_own_unit_alone(data, tmp_path):
@@ -122,35 +135,54 @@ def test_a_prompt_that_is_too_long_fails_its_own_unit_alone(data, tmp_path):
     together, same, _ = run(data, tmp_path / "many", 3)
     assert together == rows and same == cases
     assert [row["state"] for row in rows] == ["failed"] * 2 + ["done"] * 4
-    assert rows[0]["failure"]["type"] == "PromptTooLong" and "Prompt 1 of" not in rows[0]["failure"]["message"]
+    assert rows[0]["failure"]["type"] == "PromptTooLong"
 
 
 class Gated(ScriptedScorer):
-    """A script whose first answer waits for a gate; `batches` lists what was asked together."""
+    """A script that begins to write when a gate opens, what it has got by then, and breaks at the text `fails`."""
 
     def __init__(self, fails=""):
         super().__init__(lambda passages, words, t: -1.0, lambda text: f"On {text}.")
-        self.batches, self.fails = [], fails
-        self.begun, self.gate = threading.Event(), threading.Event()
+        self.fails, self.begun, self.gate = fails, threading.Event(), threading.Event()
+        self.taken, self.alone, self.most = [], [], 0
+        self._texts = {}
 
-    def writes_together(self):
+    def writes_together(self, exact):
         return True
 
+    def request(self, prompt, decoding):
+        asked = WritingRequest((1, 2), 8, decoding)
+        self._texts[asked] = prompt
+        return asked
+
     def generate(self, prompt, decoding, on_text=None, watch=Watch()):
-        self.begun.set()
-        assert self.gate.wait(30)
+        self.alone.append(prompt.text)
         if prompt.text == self.fails:
             raise ModelError("It broke.")
         return super().generate(prompt, decoding, on_text, watch)
 
-    def generate_many(self, prompts, decoding, watch=Watch()):
-        self.batches.append(sorted(prompt.text for prompt in prompts))
-        return [self.generate(prompt, one) for prompt, one in zip(prompts, decoding, strict=True)]
+    def write_stream(self, take, rows, exact, watch=Watch()):
+        going = []
+        while True:
+            while len(going) < rows and (asked := take()) is not None:
+                going.append(asked)
+                self.taken.append(self._texts[asked].text)
+            self.most = max(self.most, len(going))
+            self.begun.set()
+            while not self.gate.wait(0.01):
+                watch.step("writing")
+            if not going:
+                return
+            asked = going.pop(0)
+            prompt = self._texts[asked]
+            if prompt.text == self.fails:
+                raise ModelError("It broke.")
+            yield WrittenAnswer(asked, super().generate(prompt, asked.decoding), 1.0)
 
 
 def asked(model, texts, rows, watches=None):
-    """The answer or error of each text; the first is asked alone, the others while it is written."""
-    shared, watches = Together(model, rows), watches or {}
+    """The answer or error of each text; the gate opens when the first is being written and the others have asked."""
+    shared, watches = Together(model, rows, exact=True), watches or {}
 
     def ask(text):
         prompt = Prompt(segments=(Segment(kind="question", text=text),))
@@ -169,17 +201,16 @@ def asked(model, texts, rows, watches=None):
         return [one.result(30) for one in (first, *others)]
 
 
-def test_what_waits_is_written_in_one_batch_of_no_more_than_the_rows():
+def test_who_asks_joins_the_batch_and_no_more_than_its_rows():
     model = Gated()
     assert asked(model, ["a", "b", "c", "d"], 2) == ["On a.", "On b.", "On c.", "On d."]
-    assert len(model.batches) == 1 and len(model.batches[0]) == 2
-    whole = Gated()
-    asked(whole, ["a", "b", "c", "d"], 8)
-    assert whole.batches == [["b", "c", "d"]]
+    assert (sorted(model.taken), model.most, model.alone) == (["a", "b", "c", "d"], 2, [])
 
 
 def test_a_batch_that_fails_leaves_its_fault_to_the_one_that_has_it():
-    assert asked(Gated(fails="c"), ["a", "b", "c", "d"], 8) == ["On a.", "On b.", "ModelError", "On d."]
+    model = Gated(fails="c")
+    assert asked(model, ["a", "b", "c", "d"], 8) == ["On a.", "On b.", "ModelError", "On d."]
+    assert "c" in model.alone
 
 
 def test_who_is_cancelled_while_it_waits_is_not_written():
@@ -187,30 +218,21 @@ def test_who_is_cancelled_while_it_waits_is_not_written():
     cancel.set()
     watches = {"b": Watch(cancel=cancel)}
     assert asked(model, ["a", "b", "c", "d"], 8, watches) == ["On a.", "Cancelled", "On c.", "On d."]
-    assert model.batches == [["c", "d"]]
+    assert "b" not in model.taken
 
 
-def test_who_comes_back_first_waits_for_the_others_of_its_batch():
-    model = Gated()
-    shared = Together(model, 8, patience=1e9)
-
-    def ask(text):
-        return shared.generate(Prompt(segments=(Segment(kind="question", text=text),)), Decoding()).text
-
-    def first():
-        return [ask("x"), ask("a"), ask("c")]
-
-    def second():
+def test_writing_stops_when_nobody_waits_and_begins_anew_for_the_next():
+    model, cancel = Gated(), threading.Event()
+    shared = Together(model, 8, exact=True)
+    prompt = Prompt(segments=(Segment(kind="question", text="a"),))
+    with ThreadPoolExecutor(1) as pool:
+        one = pool.submit(shared.generate, prompt, Decoding(), None, Watch(cancel=cancel))
         assert model.begun.wait(30)
-        found = [ask("b")]
-        while not shared._waiting:  # c waits, though the model is idle
+        cancel.set()
+        with pytest.raises(Cancelled):
+            one.result(30)
+        while shared._writing:
             threading.Event().wait(0.01)
-        return [*found, ask("d")]
-
-    with ThreadPoolExecutor(2) as pool:
-        one, other = pool.submit(first), pool.submit(second)
-        while not shared._waiting:
-            threading.Event().wait(0.01)
-        model.gate.set()
-        assert (one.result(30), other.result(30)) == (["On x.", "On a.", "On c."], ["On b.", "On d."])
-    assert model.batches == [["a", "b"], ["c", "d"]]
+    model.gate.set()
+    assert shared.generate(prompt, Decoding()).text == "On a."
+    assert model.taken == ["a", "a"]
