@@ -172,11 +172,11 @@ def tiny_prompt(count: int = 4, *, system: bool = False) -> Prompt:
 def written_together(
     model: HuggingFaceModel, prompts: Sequence[Prompt], each: Sequence[Decoding], watch: Watch = Watch(), rows: int = 64
 ) -> list[Answer]:
-    """The answers of one batch, in the order of the prompts."""
+    """The answers of one batch, in the order of the prompts; one that it leaves to whoever asked is written alone."""
     asked = [model.request(prompt, one) for prompt, one in zip(prompts, each, strict=True)]
     waiting = iter(asked)
     answers = {one.asked: one.answer for one in model.write_stream(lambda: next(waiting, None), rows, True, watch)}
-    return [answers[one] for one in asked]
+    return [answers[one] or model.generate(p, d) for one, p, d in zip(asked, prompts, each, strict=True)]
 
 
 def tiny_answer(model: LanguageModel, text: str = ANSWER) -> Answer:

@@ -4,7 +4,7 @@ Each prompt is read alone, which costs no more and pads nothing; what it shares 
 read again. Its cache joins those of the rows that are being written, padded on the left so that all write at the same
 column; the padding is masked, and positions count from a row's own first token. A batch adds up in another order than a
 lone row, so that logits differ in the last bits: where a choice is so close that this could turn it, the row leaves the
-batch and is written again alone.
+batch, to be written alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -25,13 +25,14 @@ from engine.models.hooks import cancellable
 from engine.models.memory import CLOSE_OTHERS, cache_values, free_memory, is_out_of_memory, row_bytes
 from engine.models.offsets import common_length
 from engine.models.protocols import Ids, WritingRequest
-from engine.models.scoring import begin_at, halved, if_it_fits, last_logits, row_of
-from engine.models.writing import Tokens, choose_clearly, write_alone
+from engine.models.scoring import begin_at, halved, if_it_fits, last_logits, row_of, turns_by_length
+from engine.models.writing import Tokens, choose_clearly
 
 # On a CPU 32 rows of 1.5 B parameters are written 19 times as fast as one after the other, 16 rows 12 times.
 CPU_ROWS, GPU_ROWS = 32, 64
 FLOOR = 1e-3  # nats, float32: over ten times what a batch moves a difference of two log-probabilities by
 HALF_FLOOR = 0.5  # nats, bfloat16 and float16: hardly an answer is without a choice closer than this
+ROOM = 64  # tokens more than a joined cache holds, before all of it is copied
 KEPT = 8  # prompts whose cache is kept for others that begin alike
 Take = Callable[[], WritingRequest | None]
 
@@ -85,12 +86,14 @@ def joined(states: Sequence[State]) -> State:
     """
     from transformers import DynamicCache
 
+    cache = states[0].cache
     if any(type(state.cache) is not DynamicCache for state in states):
         raise TypeError("Only dynamic caches can be joined.")
     for layers in zip(*(state.cache.layers for state in states), strict=True):
         _join(layers)
+    cache.layers = [_with_room(layer) for layer in cache.layers]
     mask = _padded([state.mask for state in states], 0)
-    return State(torch.cat([state.logits for state in states]), states[0].cache, mask)
+    return State(torch.cat([state.logits for state in states]), cache, mask)
 
 
 def _join(layers: Sequence[Any]) -> None:
@@ -100,6 +103,7 @@ def _join(layers: Sequence[Any]) -> None:
     first = layers[0]
     if type(first) not in (
         cache_utils.DynamicLayer,
+        _roomy_layer(),
         cache_utils.DynamicSlidingWindowLayer,
         cache_utils.LinearAttentionLayer,
         cache_utils.LinearAttentionAndFullAttentionLayer,
@@ -114,6 +118,42 @@ def _join(layers: Sequence[Any]) -> None:
         for place in states[0]:
             if states[0][place] is not None:
                 states[0][place] = torch.cat([of[place] for of in states])
+
+
+@lru_cache
+def _roomy_layer() -> type:
+    """A layer of a cache with room for tokens to come; transformers copies all keys for each token (half of a step)."""
+    from transformers.cache_utils import DynamicLayer
+
+    class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
+        room: dict[str, torch.Tensor]
+
+        def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
+            self.keys, self.values = self._grown("keys", key_states), self._grown("values", value_states)
+            return self.keys, self.values
+
+        def _grown(self, name: str, new: torch.Tensor) -> torch.Tensor:
+            held, room = getattr(self, name), self.room.get(name)
+            rows, heads, count, width = held.shape
+            end = count + new.shape[-2]
+            if room is None or room.data_ptr() != held.data_ptr() or room.shape[-2] < end:
+                room = self.room[name] = new.new_empty((rows, heads, end + ROOM, width))
+                room[..., :count, :] = held
+            room[..., count:end, :] = new
+            return room[..., :end, :]
+
+    return RoomyLayer
+
+
+def _with_room(layer: Any) -> Any:
+    """The layer as one with room; another kind of layer as it is."""
+    from transformers.cache_utils import DynamicLayer
+
+    if type(layer) is not DynamicLayer:
+        return layer
+    roomy = _roomy_layer()()
+    vars(roomy).update(vars(layer), room={})
+    return roomy
 
 
 def _padded(rows: Sequence[torch.Tensor], axes: int) -> torch.Tensor:
@@ -157,13 +197,14 @@ def _drop(cache: Any, columns: int) -> None:
 class Batch:
     """Up to `rows` answers that are being written.
 
-    With `exact` a row whose choice was too close is written again alone. Without, it stays as it is.
+    With `exact` a row whose choice was too close ends, and is not `clear`. Without, it is left as it is.
     """
 
     def __init__(self, module: Any, stop: frozenset[int], rows: int, exact: bool) -> None:
         self.module, self.stop, self._floor = module, stop, FLOOR if exact else 0.0
         self.rows: list[BatchRow] = []
-        self._most = min(rows, CPU_ROWS if self._device.type == "cpu" else GPU_ROWS)
+        self._cap = min(rows, CPU_ROWS if self._device.type == "cpu" else GPU_ROWS)
+        self._most = self._cap  # less after memory ran out
         self._state: State | None = None
         self._ended: list[BatchRow] = []
         self._done = 0  # rows that have ended
@@ -187,45 +228,36 @@ class Batch:
     def advance(self, take: Take, watch: Watch) -> list[BatchRow]:
         """Read what there is room for, then write a token of each row; the rows that ended.
 
-        Rows that do not fit into memory are halved and begin anew; `watch` hears of that, and of each row that is
-        written again alone. Raises `Cancelled` between two layers, `ModelError` where one row is too big.
+        Rows that do not fit into memory begin anew, half of them at once, and one more with each that ends; `watch`
+        hears of that. Raises `Cancelled` between two layers, `ModelError` where one row is too big.
         """
-        start, going = time.perf_counter(), self.rows
         if if_it_fits(partial(self._advance, take, watch)) is None:
             self._most = halved("writing", len(self.rows), watch, *self._progress)
             self._again.extendleft(row.asked for row in reversed(self.rows))
             self.rows, self._state, self._known = [], None, []
-        for row in going:
-            row.seconds += (time.perf_counter() - start) / len(going)
         ended, self._ended = self._ended, []
-        for row in ended:
-            if not row.clear:
-                self._write_again(row, watch)
+        self._most = min(self._cap, self._most + len(ended))
         return ended
-
-    def _write_again(self, row: BatchRow, watch: Watch) -> None:
-        """The row alone, as if there had been no batch."""
-        start = time.perf_counter()
-        watch.step("rewriting an answer alone, because a choice was too close", *self._progress)
-        row.tokens = list(write_alone(self.module, row.asked, self.stop, Watch(cancel=watch.cancel)))
-        row.seconds += time.perf_counter() - start
 
     def _advance(self, take: Take, watch: Watch) -> bool:
         self._admit(take, watch)
+        start, going = time.perf_counter(), self.rows
         if self._state is None:
             return True
         logits = self._state.logits
-        chosen = zip(self.rows, logits, logits.log_softmax(-1), strict=True)
+        chosen = zip(going, logits, logits.log_softmax(-1), strict=True)
         new = [row.take(own, logprobs, self.stop, self._floor) for row, own, logprobs in chosen]
-        left = [i for i, row in enumerate(self.rows) if not row.ended]
-        self._end([row for row in self.rows if row.ended])
-        self.rows = [self.rows[i] for i in left]
+        left = [i for i, row in enumerate(going) if not row.ended]
+        self._end([row for row in going if row.ended])
+        self.rows = [going[i] for i in left]
         if not left:
             self._state = None
             return True
         watch.step("writing", *self._progress)
         with cancellable(self.module, watch):
             self._state = stepped(self.module, self._state, [new[i] for i in left], left)
+        for row in self.rows:
+            row.seconds += (time.perf_counter() - start) / len(self.rows)
         return True
 
     def _end(self, rows: Sequence[BatchRow]) -> None:
@@ -261,8 +293,11 @@ class Batch:
         longest = max(len(one.ids) + one.limit for one in rows)
         held = self._state.mask.numel() * position if self._state is not None else 0
         room = (free_memory(self._device.type) + held) // 2 - row_bytes(config, longest, 1)
-        needed: int = 2 * len(rows) * longest * position  # twice: while they are joined
-        return needed <= room
+        fits: bool = 2 * len(rows) * longest * position <= room  # twice: while they are joined
+        if not fits and self._known:
+            self._known = []
+            return self._fits(asked)
+        return fits
 
     def _begun(self, ids: Ids) -> State:
         """The state after a prompt; at least half of it may be known from another."""
@@ -289,9 +324,12 @@ def _keeps_all(cache: Any) -> bool:
 def pads_exactly(module: Any) -> bool:
     """Whether log-probabilities of rows in a joined cache are those of lone rows, measured on three short ones.
 
-    Also after a row has come, and left. A model that takes no mask, or whose cache cannot be joined, writes one by one.
-    Raises `ModelError` where these do not fit into memory, which says nothing of the model.
+    Also after a row has come, and left. A model that takes no mask, whose cache cannot be joined, or whose keys depend
+    on the length of the whole text, writes one by one. Raises `ModelError` where these do not fit into memory, which
+    says nothing of the model.
     """
+    if turns_by_length(module):
+        return False
     vocabulary = module.config.get_text_config().vocab_size
     one, two, three = ([(7 * i + 3 * n) % vocabulary for i in range(n)] for n in (9, 4, 6))
     try:

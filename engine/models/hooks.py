@@ -85,6 +85,22 @@ def layers_of(module: Any) -> tuple[Any, ...]:
     return tuple(max(lists, key=lambda children: sum(1 for _ in children))) if lists else ()
 
 
+def folded_head(module: Any) -> None:
+    """Let the output layer get its hidden states in plain strides; their values stay.
+
+    torch multiplies the last position of a longer row by a weight without gradients as a batch of matrices, for which
+    it copies the whole weight: of Qwen 1.5B in bfloat16 on a CPU that takes three times as long as to read 200 tokens.
+    """
+
+    def hook(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        hidden = arguments[0]
+        return (hidden.flatten(0, -2).unflatten(0, hidden.shape[:-1]), *arguments[1:])
+
+    head = module.get_output_embeddings()
+    if head is not None:
+        head.register_forward_pre_hook(hook)
+
+
 @contextmanager
 def picked_positions(module: Any, positions: Any, kept: int) -> Iterator[None]:
     """Let the output layer see only `positions` (rows, tokens) of the `kept` hidden states that reach it.

@@ -24,7 +24,7 @@ from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
 from engine.models.batching import Batch, Take, is_exact, pads_exactly
 from engine.models.chat import chat_pieces
-from engine.models.hooks import cancellable
+from engine.models.hooks import cancellable, folded_head
 from engine.models.knockout import Removed, knockout_scores
 from engine.models.llama_cpp import LlamaCpp, writes_faster
 from engine.models.loading import gguf_file, load_parts, revision_of
@@ -111,6 +111,7 @@ class HuggingFaceModel:
         self.name = name
         self.llama_cpp: LlamaCpp | None = None  # what writes in place of the module
         self.module = module.eval().requires_grad_(False)
+        folded_head(self.module)
         self.tokenizer = tokenizer
         self._segment_tokenizer = prefixless(tokenizer)
         self.can = Can(generate=True, score=True, gradients=True)
@@ -304,7 +305,7 @@ class HuggingFaceModel:
             with self.hold(watch):
                 ended = batch.advance(take, watch)
             for row in ended:
-                yield WrittenAnswer(row.asked, self._answer(row.tokens), row.seconds)
+                yield WrittenAnswer(row.asked, self._answer(row.tokens) if row.clear else None, row.seconds)
             if not ended and batch.is_empty:
                 return
 

@@ -165,10 +165,10 @@ class WritingRequest:
 
 @dataclass(frozen=True)
 class WrittenAnswer:
-    """The answer to a request, and its share of the seconds of the batches that it was in."""
+    """The answer to a request, None where it must be written alone, and its share of the batch's seconds."""
 
     asked: WritingRequest
-    answer: Answer
+    answer: Answer | None
     seconds: float
 
 
@@ -187,8 +187,8 @@ class BatchWriter(LanguageModel, Protocol):
     ) -> Iterator[WrittenAnswer]:
         """Answers as they end, up to `rows` at once, until none is being written and `take` has no other.
 
-        With `exact` those of `generate`, log-probabilities to the numerical floor. Else rounding may have turned a
-        close choice.
+        With `exact` those of `generate`, log-probabilities to the numerical floor, or none where a choice was so close
+        that rounding may turn it. Else such a choice is left as it is.
         """
 
 

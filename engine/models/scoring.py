@@ -188,10 +188,19 @@ def shared(rows: Sequence[Ids]) -> list[int]:
 
 def keeps_keys(module: Any) -> bool:
     """Whether every layer is attention over keys that depend on earlier positions alone, or a short convolution."""
+    if turns_by_length(module):
+        return False
     kinds = layer_kinds(module)
     if "conv" in kinds:
         return kinds <= {"full_attention", "conv"}
     return kinds <= {"full_attention", "sliding_attention"} and not getattr(module, "_is_stateful", False)
+
+
+def turns_by_length(module: Any) -> bool:
+    """Whether rotary embeddings turn keys by the length of the whole text, as those of long contexts may."""
+    rope = getattr(module.config.get_text_config(), "rope_parameters", None) or {}
+    kinds = rope.values() if all(isinstance(kind, dict) for kind in rope.values()) else [rope]
+    return any(kind.get("rope_type") in ("dynamic", "longrope") for kind in kinds)
 
 
 def layer_kinds(module: Any) -> set[str]:

@@ -114,7 +114,9 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     path = folder / "run.json"
     neutral = Config(study="", data="")  # these may be changed before a run goes on
     changes: dict[str, Any] = {name: getattr(neutral, name) for name in NO_RESULT_HANGS_ON}
-    same = msgspec.structs.replace(planned.config, **changes)
+    same = msgspec.to_builtins(msgspec.structs.replace(planned.config, **changes))
+    if same["exact"]:
+        del same["exact"]  # unknown to earlier versions, whose runs can be resumed
     config, before = (sha256(msgspec.json.encode(same, order=order).decode()) for order in ("deterministic", None))
     if path.exists():
         known = decoded(path.read_bytes(), RunManifest)
@@ -172,6 +174,9 @@ def draw(folder: Path) -> Evaluation:
     return evaluation
 
 
+INEXACT = "close choices are left as the batch made them; written alone, an answer may have other words"
+
+
 def report(evaluation: Evaluation) -> str:
     """The run's data and models, failures, parts left out or off, departures from the paper; then its tables."""
     config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
@@ -190,6 +195,7 @@ def report(evaluation: Evaluation) -> str:
         *_listed("Left out", [f"{count} examples without {what}" for what, count in manifest.left_out.items()]),
         *_listed("Switched off", [*manifest.off, *evaluation.results.notes]),
         *_listed("Departs from the paper's setting", manifest.departures),
+        *_listed("Answers", [] if config.exact else [INEXACT]),
         *(to_markdown(table) for table in evaluation.results.tables),
     ]
     return "\n".join(lines)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.core.errors import Cancelled
@@ -24,11 +25,10 @@ POLL = 0.2  # seconds between two looks at whether the user asked to stop
 
 @dataclass(eq=False)
 class _Call:
-    """A request whose answer is waited for, until it is `over`: written, or left to who asked."""
+    """A request, and what becomes of it: None where whoever asked must write it."""
 
     asked: WritingRequest
-    written: WrittenAnswer | None = None
-    over: bool = False
+    written: Future[WrittenAnswer | None] = field(default_factory=Future)
 
 
 class Together:
@@ -41,14 +41,17 @@ class Together:
         self.name, self.can, self.model = model.name, model.can, model
         self.encode, self.encode_answer, self.score = model.encode, model.encode_answer, model.score
         self._rows, self._exact = rows, exact
+        self._lock = threading.Lock()
         self._waiting: list[_Call] = []
         self._going: dict[WritingRequest, _Call] = {}
         self._writing = False
-        self._cancel = threading.Event()
-        self._changed = threading.Condition()
+        self._watch = Watch(self._tell)
+        self._stage = "waiting for the model"
         self._mine = threading.local()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "model":  # of a copy that is being made
+            raise AttributeError(name)
         return getattr(self.model, name)
 
     @property
@@ -59,57 +62,64 @@ class Together:
     def generate(
         self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()
     ) -> Answer:
-        """The model's answer; `on_text` gets the whole of it."""
+        """The model's answer; `on_text` gets the whole of one that came in a batch."""
         call, start = _Call(self.model.request(prompt, decoding)), time.perf_counter()
-        self._wait_for(call, watch)
+        written = self._written(call, watch)
         waited = time.perf_counter() - start
-        if call.written is None:  # the batch failed: whose fault it was shows when each writes for itself
+        if written is None or written.answer is None:
             self._count(ForwardCount(seconds=-waited))
             return self.model.generate(prompt, decoding, on_text, watch)
-        answer = call.written.answer
+        answer = written.answer
         forwards = len(answer.tokens) + answer.finished  # the end token is written too
-        read = len(call.asked.ids)
-        self._count(ForwardCount(forwards, forwards, read + forwards - 1, call.written.seconds - waited))
+        self._count(ForwardCount(forwards, forwards, len(call.asked.ids) + forwards - 1, written.seconds - waited))
         if on_text is not None:
             on_text(answer.text)
         return answer
 
-    def _wait_for(self, call: _Call, watch: Watch) -> None:
-        with self._changed:
+    def _written(self, call: _Call, watch: Watch) -> WrittenAnswer | None:
+        """The result of the batch for a call."""
+        with self._lock:
             self._waiting.append(call)
             if not self._writing:
+                threading.Thread(target=self._write).start()
                 self._writing = True
-                threading.Thread(target=self._write, daemon=True).start()
-            try:
-                while not call.over:
-                    watch.step("waiting for the model")
-                    self._changed.wait(POLL)
-            except Cancelled:
-                self._waiting = [one for one in self._waiting if one is not call]
-                self._going.pop(call.asked, None)
-                if not self._going and not self._waiting:
-                    self._cancel.set()
-                raise
+        try:
+            while True:
+                watch.step(self._stage)
+                try:
+                    return call.written.result(POLL)
+                except TimeoutError:
+                    continue
+        except Cancelled:
+            self._leave(call)
+            raise
+
+    def _leave(self, call: _Call) -> None:
+        """Nobody waits for the call; where nobody waits at all, writing stops."""
+        with self._lock:
+            self._waiting = [one for one in self._waiting if one is not call]
+            self._going.pop(call.asked, None)
+            if not self._going and not self._waiting:
+                self._watch.cancel.set()
 
     def _write(self) -> None:
         """Write until nobody waits."""
-        watch = Watch(cancel=self._cancel)
         while self._more():
             try:
-                for written in self.model.write_stream(self._take, self._rows, self._exact, watch):
+                for written in self.model.write_stream(self._take, self._rows, self._exact, self._watch):
                     self._hand_out(written)
-            except Exception:  # the unit whose fault it is says so when it writes for itself; Cancelled: nobody waits
+            except Exception:  # whose fault it is shows when each writes for itself; Cancelled: nobody waits
                 self._give_up()
 
     def _more(self) -> bool:
         """Whether anybody waits; if not, the next to ask starts another thread."""
-        with self._changed:
-            self._cancel.clear()
+        with self._lock:
+            self._watch.cancel.clear()
             self._writing = bool(self._waiting)
             return self._writing
 
     def _take(self) -> WritingRequest | None:
-        with self._changed:
+        with self._lock:
             if not self._waiting:
                 return None
             call = self._waiting.pop(0)
@@ -117,19 +127,22 @@ class Together:
             return call.asked
 
     def _hand_out(self, written: WrittenAnswer) -> None:
-        with self._changed:
+        with self._lock:
             call = self._going.pop(written.asked, None)  # None: cancelled meanwhile
-            if call is not None:
-                call.written, call.over = written, True
-                self._changed.notify_all()
+        if call is not None:
+            call.written.set_result(written)
 
     def _give_up(self) -> None:
-        """Leave what was being written to those who asked."""
-        with self._changed:
-            for call in self._going.values():
-                call.over = True
-            self._going.clear()
-            self._changed.notify_all()
+        """Leave what was being written, or if nothing was, what waits, to those who asked."""
+        with self._lock:
+            calls = [*self._going.values()] or self._waiting
+            self._going = {}
+            self._waiting = [call for call in self._waiting if call not in calls]
+        for call in calls:
+            call.written.set_result(None)
+
+    def _tell(self, stage: str, done: int, total: int) -> None:
+        self._stage = stage
 
     def _count(self, more: ForwardCount) -> None:
         self._mine.spared = self.spared + more

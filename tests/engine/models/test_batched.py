@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 
 import pytest
 import torch
@@ -83,10 +84,11 @@ def test_a_choice_too_close_is_made_alone():
     prompts = [tiny_prompt(count) for count in range(4)]
     favourite = model.generate(prompts[2], GREEDY).tokens[3].id
     module.lm_head.weight.data[favourite - 1] = module.lm_head.weight.data[favourite]
-    watch, said = heard()
-    together = written_together(model, prompts, [GREEDY] * 4, watch)
-    assert any("alone, because a choice was too close" in stage for stage in said)
-    same(model, prompts, [GREEDY] * 4, together)
+    waiting = iter([model.request(prompt, GREEDY) for prompt in prompts])
+    assert any(one.answer is None for one in model.write_stream(lambda: next(waiting, None), 4, exact=True))
+    waiting = iter([model.request(prompt, GREEDY) for prompt in prompts])
+    assert all(one.answer for one in model.write_stream(lambda: next(waiting, None), 4, exact=False))
+    same(model, prompts, [GREEDY] * 4, written_together(model, prompts, [GREEDY] * 4))
 
 
 def test_prompts_are_read_without_padding():
@@ -214,6 +216,55 @@ def prompt_about(word) -> Prompt:
             Segment(kind="question", text=word),
         )
     )
+
+
+def test_memory_that_runs_out_once_costs_half_of_the_rows_for_a_while():
+    model, prompts = tiny_model("llama"), [tiny_prompt(count % 3) for count in range(12)]
+    each, sizes = [Decoding(max_new_tokens=2 + i % 4) for i in range(12)], []
+
+    def refuse(_, arguments, named):
+        sizes.append(named["input_ids"].shape[0])
+        if sizes.count(4) == 1 and sizes[-1] == 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    handle = model.module.register_forward_pre_hook(refuse, with_kwargs=True)
+    try:
+        together = written_together(model, prompts, each, rows=4)
+    finally:
+        handle.remove()
+    first = sizes.index(4)
+    assert max(sizes[first + 1 : first + 4]) <= 2 and 4 in sizes[first + 1 :]
+    same(model, prompts, each, together)
+
+
+def test_each_row_is_counted_its_share_of_the_seconds():
+    model, prompts = tiny_model("llama"), [tiny_prompt(count) for count in range(6)]
+    waiting = iter([model.request(prompt, GREEDY) for prompt in prompts])
+    start = time.perf_counter()
+    written = list(model.write_stream(lambda: next(waiting, None), 3, exact=True))
+    assert 0 < sum(one.seconds for one in written) <= time.perf_counter() - start
+
+
+def test_keys_that_turn_with_the_length_of_the_text_are_not_shared():
+    config = tiny_config("llama", len(tiny_tokenizer()))
+    config.rope_parameters = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
+    assert not of_config("turning", config).writes_together(exact=False)
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_the_output_layer_gets_plain_strides_and_the_same_values(kept):
+    model, seen = tiny_model("llama"), []
+    head = model.module.get_output_embeddings()
+    handle = head.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    bare = copy.deepcopy(model.module)
+    bare.get_output_embeddings()._forward_pre_hooks.clear()
+    ids = torch.tensor([model.request(tiny_prompt(2), GREEDY).ids])
+    with torch.no_grad():
+        logits = model.module(input_ids=ids, logits_to_keep=kept).logits
+        assert torch.equal(logits, bare(input_ids=ids, logits_to_keep=kept).logits)
+    handle.remove()
+    width = seen[0].shape[-1]
+    assert seen[0].stride() == (kept * width, width, 1)
 
 
 def test_half_precision_keeps_close_choices_only_if_asked():
