@@ -42,7 +42,7 @@ def is_exact(module: Any) -> bool:
     return module.dtype in (torch.float32, torch.float64)
 
 
-@dataclass
+@dataclass(eq=False)
 class BatchRow:
     """An answer that is being written; `clear` until a choice was too close, `seconds` its share of the batch's."""
 
@@ -65,133 +65,142 @@ class BatchRow:
 
 @dataclass(frozen=True)
 class State:
-    """Where rows are: logits of the next token, shape (rows, vocabulary), their cache, and the mask, 0 on padding."""
+    """Rows that were read: their cache, and the mask, shape (rows, columns), 0 on padding."""
 
-    logits: torch.Tensor
     cache: Any
     mask: torch.Tensor
 
 
-def begun(module: Any, ids: Ids, cache: Any = None, before: int = 0) -> State:
-    """The state after a prompt, whose first `before` ids are in `cache`."""
+def begun(module: Any, ids: Ids, cache: Any = None, before: int = 0) -> tuple[torch.Tensor, State]:
+    """Logits after a prompt, shape (1, vocabulary), and its state; its first `before` ids are in `cache`."""
     logits, cache = last_logits(module, row_of(module, ids[before:]), cache)
-    return State(logits, cache, torch.ones_like(row_of(module, ids)))
+    return logits, State(cache, torch.ones_like(row_of(module, ids)))
 
 
-def joined(states: Sequence[State]) -> State:
-    """All rows in one state; the first one's cache is changed.
+def stepped(module: Any, state: State, tokens: Sequence[int]) -> tuple[torch.Tensor, State]:
+    """Logits after one more token of each row, shape (rows, vocabulary), and the state, whose cache is changed."""
+    new = torch.tensor(tokens, device=state.mask.device)[:, None]
+    mask = torch.cat([state.mask, torch.ones_like(new)], dim=1)
+    known = {"attention_mask": mask}
+    if "position_ids" in inspect.signature(module.forward).parameters:
+        known["position_ids"] = mask.sum(-1, keepdim=True) - 1
+    logits, cache = last_logits(module, new, state.cache, **known)
+    return logits, State(cache, mask)
 
-    Keys and values are padded with zeros, which the mask must hide; a convolution's inputs and running states have one
-    size for all. Raises `TypeError` for a cache, or a layer of one, that holds anything else.
+
+def arranged(held: State, new: Sequence[State], order: Sequence[int]) -> State:
+    """The rows of `order`, numbered through held and new ones, in one state; the caches are changed.
+
+    All write at the same column: the shorter ones are padded on the left, which the mask hides. Columns that only rows
+    that left had filled are dropped. A convolution's inputs and running states have one size for all. Raises
+    `TypeError` for a cache, or a layer of one, that holds anything else.
     """
     from transformers import DynamicCache
 
-    cache = states[0].cache
-    if any(type(state.cache) is not DynamicCache for state in states):
+    if any(type(state.cache) is not DynamicCache for state in (held, *new)):
         raise TypeError("Only dynamic caches can be joined.")
-    for layers in zip(*(state.cache.layers for state in states), strict=True):
-        _join(layers)
-    cache.layers = [_with_room(layer) for layer in cache.layers]
-    mask = _padded([state.mask for state in states], 0)
-    return State(torch.cat([state.logits for state in states]), cache, mask)
+    mask = _chosen([state.mask for state in (held, *new)], order, 0)
+    empty = int(mask.any(0).int().argmax())
+    layers = zip(held.cache.layers, *(state.cache.layers for state in new), strict=True)
+    held.cache.layers = [_arranged_layer(of, order, empty) for of in layers]
+    return State(held.cache, mask[:, empty:])
 
 
-def _join(layers: Sequence[Any]) -> None:
-    """Put what all rows hold of a layer into the first one."""
+def _arranged_layer(layers: Sequence[Any], order: Sequence[int], empty: int) -> Any:
+    """One layer of all rows; `empty` columns are dropped. A layer with a window may have forgotten them before."""
     from transformers import cache_utils
 
-    first = layers[0]
+    first, *new = layers
+    if type(first) in (cache_utils.DynamicLayer, roomy_layer()):
+        roomy = first if type(first) is roomy_layer() else roomy_layer()(first)
+        roomy.arrange(order, new)
+        roomy.drop(empty)
+        return roomy
     if type(first) not in (
-        cache_utils.DynamicLayer,
-        _roomy_layer(),
         cache_utils.DynamicSlidingWindowLayer,
         cache_utils.LinearAttentionLayer,
         cache_utils.LinearAttentionAndFullAttentionLayer,
     ):
         raise TypeError(f"A {type(first).__name__} cannot be joined.")
     if isinstance(first, cache_utils.DynamicLayer):
-        first.keys, first.values = (_padded([getattr(one, name) for one in layers], 1) for name in ("keys", "values"))
-    if isinstance(first, cache_utils.DynamicSlidingWindowLayer):
-        first.cumulative_length = max(one.cumulative_length for one in layers)
+        total = max(one.get_seq_length() for one in layers) - empty
+        for name in ("keys", "values"):
+            setattr(first, name, _chosen([getattr(one, name) for one in layers], order, 1)[..., -total:, :])
+        if hasattr(first, "cumulative_length"):
+            first.cumulative_length = total
     for name in ("conv_states", "recurrent_states"):
         states = [getattr(one, name, {}) for one in layers]
         for place in states[0]:
             if states[0][place] is not None:
-                states[0][place] = torch.cat([of[place] for of in states])
+                both = torch.cat([of[place] for of in states])
+                states[0][place] = both[torch.tensor(order, device=both.device)]
+    return first
+
+
+def _chosen(rows: Sequence[torch.Tensor], order: Sequence[int], axes: int) -> torch.Tensor:
+    """Rows of tensors of shape (rows, ..., positions, and `axes` more), zeros before the shorter ones."""
+    axis = -1 - axes
+    longest = max(row.shape[axis] for row in rows)
+    padded = [torch.nn.functional.pad(row, (0, 0) * axes + (longest - row.shape[axis], 0)) for row in rows]
+    return torch.cat(padded)[torch.tensor(order, device=rows[0].device)]
 
 
 @lru_cache
-def _roomy_layer() -> type:
-    """A layer of a cache with room for tokens to come; transformers copies all keys for each token (half of a step)."""
+def roomy_layer() -> Any:
+    """The class of a cache's layer with room for tokens to come, in which a row takes the place of one that left.
+
+    transformers copies all keys and values for each token, which is half of a step on a CPU, and would for each row.
+    """
     from transformers.cache_utils import DynamicLayer
 
     class RoomyLayer(DynamicLayer):  # type: ignore[no-untyped-call]
-        room: dict[str, torch.Tensor]
+        def __init__(self, layer: Any) -> None:
+            vars(self).update(vars(layer))
+            self.room = (layer.keys, layer.values)
+            self.start, self.end, self.own = 0, layer.keys.shape[-2], False  # others may share the tensors
 
         def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
-            self.keys, self.values = self._grown("keys", key_states), self._grown("values", value_states)
+            end, rows = self.end + key_states.shape[-2], len(key_states)
+            if end > self.room[0].shape[-2]:
+                self._rebuild(range(rows), self.end - self.start)
+                end = self.end + key_states.shape[-2]
+            for room, new in zip(self.room, (key_states, value_states), strict=True):
+                room[..., self.end : end, :] = new
+            self.end = end
+            return self._shown()
+
+        def arrange(self, order: Sequence[int], new: Sequence[Any]) -> None:
+            count, held = len(self.room[0]), self.end - self.start
+            longest = max([held, *(one.get_seq_length() for one in new)])
+            stay = len(order) == count and all(of >= count or of == place for place, of in enumerate(order))
+            if not self.own or not stay or longest > held:
+                self._rebuild([of if of < count else None for of in order], longest)
+            for place, of in enumerate(order):
+                if of >= count:
+                    for room, own in zip(self.room, (new[of - count].keys, new[of - count].values), strict=True):
+                        room[place, :, self.end - own.shape[-2] : self.end] = own[0]
+            self._shown()
+
+        def drop(self, columns: int) -> None:
+            self.start += columns
+            self._shown()
+
+        def _rebuild(self, order: Sequence[int | None], columns: int) -> None:
+            """Make room for `columns` and more, with these rows, or None for a new one, right-aligned."""
+            held, places = self.end - self.start, [place for place, of in enumerate(order) if of is not None]
+            kept = [of for of in order if of is not None]
+            fresh = []
+            for room in self.room:
+                made = room.new_zeros((len(order), room.shape[1], columns + ROOM, room.shape[3]))
+                made[places, :, columns - held : columns] = room[kept, :, self.start : self.end]
+                fresh.append(made)
+            self.room, self.start, self.end, self.own = tuple(fresh), 0, columns, True
+
+        def _shown(self) -> tuple[torch.Tensor, torch.Tensor]:
+            self.keys, self.values = (room[..., self.start : self.end, :] for room in self.room)
             return self.keys, self.values
 
-        def _grown(self, name: str, new: torch.Tensor) -> torch.Tensor:
-            held, room = getattr(self, name), self.room.get(name)
-            rows, heads, count, width = held.shape
-            end = count + new.shape[-2]
-            if room is None or room.data_ptr() != held.data_ptr() or room.shape[-2] < end:
-                room = self.room[name] = new.new_empty((rows, heads, end + ROOM, width))
-                room[..., :count, :] = held
-            room[..., count:end, :] = new
-            return room[..., :end, :]
-
     return RoomyLayer
-
-
-def _with_room(layer: Any) -> Any:
-    """The layer as one with room; another kind of layer as it is."""
-    from transformers.cache_utils import DynamicLayer
-
-    if type(layer) is not DynamicLayer:
-        return layer
-    roomy = _roomy_layer()()
-    vars(roomy).update(vars(layer), room={})
-    return roomy
-
-
-def _padded(rows: Sequence[torch.Tensor], axes: int) -> torch.Tensor:
-    """Tensors of shape (rows, ..., positions, and `axes` more) as one, zeros before the shorter ones."""
-    axis = -1 - axes
-    longest = max(row.shape[axis] for row in rows)
-    return torch.cat([torch.nn.functional.pad(row, (0, 0) * axes + (longest - row.shape[axis], 0)) for row in rows])
-
-
-def stepped(module: Any, state: State, tokens: Sequence[int], rows: Sequence[int]) -> State:
-    """The state after one more token of each of `rows`; the others leave, with the columns that they alone filled."""
-    cache, mask = state.cache, state.mask
-    new = torch.tensor(tokens, device=mask.device)[:, None]
-    if len(rows) < len(mask):
-        index = torch.tensor(rows, device=mask.device)
-        cache.reorder_cache(index)
-        mask = mask[index]
-        empty = int(mask.any(0).int().argmax())
-        _drop(cache, empty)
-        mask = mask[:, empty:]
-    mask = torch.cat([mask, torch.ones_like(new)], dim=1)
-    known = {"attention_mask": mask}
-    if "position_ids" in inspect.signature(module.forward).parameters:
-        known["position_ids"] = mask.sum(-1, keepdim=True) - 1
-    return State(*last_logits(module, new, cache, **known), mask)
-
-
-def _drop(cache: Any, columns: int) -> None:
-    """Forget the first positions of a cache; a layer with a window may have forgotten them before."""
-    from transformers.cache_utils import DynamicLayer
-
-    for layer in cache.layers if columns else ():
-        if isinstance(layer, DynamicLayer):
-            left = layer.get_seq_length() - columns
-            for name in ("keys", "values"):
-                setattr(layer, name, getattr(layer, name)[..., -left:, :])
-            if hasattr(layer, "cumulative_length"):
-                layer.cumulative_length = left
 
 
 class Batch:
@@ -205,6 +214,7 @@ class Batch:
         self.rows: list[BatchRow] = []
         self._cap = min(rows, CPU_ROWS if self._device.type == "cpu" else GPU_ROWS)
         self._most = self._cap  # less after memory ran out
+        self._placed: list[BatchRow] = []  # whose rows the state has; those that have ended are still there
         self._state: State | None = None
         self._ended: list[BatchRow] = []
         self._done = 0  # rows that have ended
@@ -234,39 +244,27 @@ class Batch:
         if if_it_fits(partial(self._advance, take, watch)) is None:
             self._most = halved("writing", len(self.rows), watch, *self._progress)
             self._again.extendleft(row.asked for row in reversed(self.rows))
-            self.rows, self._state, self._known = [], None, []
+            self.rows, self._placed, self._state, self._known = [], [], None, []
         ended, self._ended = self._ended, []
         self._most = min(self._cap, self._most + len(ended))
         return ended
 
     def _advance(self, take: Take, watch: Watch) -> bool:
-        self._admit(take, watch)
-        start, going = time.perf_counter(), self.rows
+        self._place(self._admitted(take, watch))
+        start = time.perf_counter()
         if self._state is None:
-            return True
-        logits = self._state.logits
-        chosen = zip(going, logits, logits.log_softmax(-1), strict=True)
-        new = [row.take(own, logprobs, self.stop, self._floor) for row, own, logprobs in chosen]
-        left = [i for i, row in enumerate(going) if not row.ended]
-        self._end([row for row in going if row.ended])
-        self.rows = [going[i] for i in left]
-        if not left:
-            self._state = None
             return True
         watch.step("writing", *self._progress)
         with cancellable(self.module, watch):
-            self._state = stepped(self.module, self._state, [new[i] for i in left], left)
-        for row in self.rows:
-            row.seconds += (time.perf_counter() - start) / len(self.rows)
+            logits, self._state = stepped(self.module, self._state, [row.tokens[-1][0] for row in self.rows])
+        self._choose(self.rows, logits)
+        for row in self._placed:
+            row.seconds += (time.perf_counter() - start) / len(self._placed)
         return True
 
-    def _end(self, rows: Sequence[BatchRow]) -> None:
-        self._ended += rows
-        self._done += len(rows)
-
-    def _admit(self, take: Take, watch: Watch) -> None:
-        """Read prompts as long as there are any, and room."""
-        states = [self._state] if self._state is not None else []
+    def _admitted(self, take: Take, watch: Watch) -> list[tuple[BatchRow, State]]:
+        """New rows that were read as long as there are any, and room; the first token is chosen."""
+        found = []
         while len(self.rows) < self._most:
             asked = self._again.popleft() if self._again else take()
             if asked is None:
@@ -281,10 +279,40 @@ class Batch:
             self.rows = [*self.rows, row]
             watch.step("writing", *self._progress)
             with cancellable(self.module, watch):
-                states.append(self._begun(asked.ids))
+                logits, state = self._begun(asked.ids)
+            self._choose([row], logits)
             row.seconds = time.perf_counter() - start
-        if states:
-            self._state = joined(states) if len(states) > 1 else states[0]
+            if not row.ended:
+                found.append((row, state))
+        return found
+
+    def _choose(self, rows: Sequence[BatchRow], logits: torch.Tensor) -> None:
+        """Choose the next token of each row; those that ended leave."""
+        for row, own, logprobs in zip(rows, logits, logits.log_softmax(-1), strict=True):
+            row.take(own, logprobs, self.stop, self._floor)
+        self._end([row for row in rows if row.ended])
+        self.rows = [row for row in self.rows if not row.ended]
+
+    def _end(self, rows: Sequence[BatchRow]) -> None:
+        self._ended += rows
+        self._done += len(rows)
+
+    def _place(self, new: Sequence[tuple[BatchRow, State]]) -> None:
+        """Put new rows where others left; where none does, the others close up."""
+        if not self.rows:
+            self._placed, self._state = [], None
+            return
+        states = [state for _, state in new]
+        held = self._placed or [row for row, _ in new[:1]]
+        first, states = (self._state, states) if self._state is not None else (states[0], states[1:])
+        every = [*held, *(row for row, _ in new if row not in held)]
+        free = deque(range(len(held), len(every)))
+        order = [place if not row.ended else free.popleft() if free else -1 for place, row in enumerate(held)]
+        order = [of for of in (*order, *free) if of >= 0]
+        if order != list(range(len(held))):
+            first = arranged(first, states, order)
+        self._state, self._placed = first, [every[of] for of in order]
+        self.rows = list(self._placed)
 
     def _fits(self, asked: WritingRequest) -> bool:
         """Whether the caches of one row more fit into half of the free memory with a row's activations."""
@@ -299,18 +327,18 @@ class Batch:
             return self._fits(asked)
         return fits
 
-    def _begun(self, ids: Ids) -> State:
-        """The state after a prompt; at least half of it may be known from another."""
+    def _begun(self, ids: Ids) -> tuple[torch.Tensor, State]:
+        """Logits and state after a prompt; at least half of it may be known from another."""
         shared = [min(common_length(other, ids), len(ids) - 1) for other, _ in self._known]
         best = max(range(len(shared)), key=shared.__getitem__, default=0)
         if shared and 2 * shared[best] >= len(ids):
             known = self._known.pop(best)
             self._known.insert(0, known)
             return begun(self.module, ids, begin_at(known[1], shared[best]), shared[best])
-        state = begun(self.module, ids)
+        logits, state = begun(self.module, ids)
         if _keeps_all(state.cache):
             self._known = [(ids, begin_at(state.cache, len(ids))), *self._known][:KEPT]
-        return state
+        return logits, state
 
 
 def _keeps_all(cache: Any) -> bool:
@@ -333,16 +361,17 @@ def pads_exactly(module: Any) -> bool:
     vocabulary = module.config.get_text_config().vocab_size
     one, two, three = ([(7 * i + 3 * n) % vocabulary for i in range(n)] for n in (9, 4, 6))
     try:
-        first = stepped(module, joined([begun(module, one), begun(module, two)]), [5, 6], [0, 1])
-        second = stepped(module, joined([first, begun(module, three)]), [5, 6, 7], [0, 1, 2])
-        third = stepped(module, second, [8, 9], [1, 2])
+        begin = [begun(module, ids)[1] for ids in (one, two, three)]
+        first, state = stepped(module, arranged(begin[0], begin[1:2], [0, 1]), [5, 6])
+        second, state = stepped(module, arranged(state, begin[2:], [2, 1]), [7, 6])
+        third, _ = stepped(module, arranged(state, [], [0]), [9])
     except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
         if is_out_of_memory(error):
             raise ModelError(f"The device is out of memory for three short prompts at once. {CLOSE_OTHERS}") from error
         return False
-    whole = [[*one, 5], [*two, 6], [*one, 5, 5], [*two, 6, 6], [*three, 7], [*two, 6, 6, 8], [*three, 7, 9]]
+    whole = [[*one, 5], [*two, 6], [*three, 7], [*two, 6, 6], [*three, 7, 9]]
     alone = torch.cat([last_logits(module, row_of(module, row), None)[0] for row in whole]).log_softmax(-1)
-    together = torch.cat([first.logits, second.logits, third.logits]).log_softmax(-1)
+    together = torch.cat([first, second, third]).log_softmax(-1)
     likely = alone.topk(min(10, vocabulary)).indices
     moved = (alone.gather(-1, likely) - together.gather(-1, likely)).abs().max()
     return bool(moved <= (FLOOR if is_exact(module) else HALF_FLOOR))
