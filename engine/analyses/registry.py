@@ -14,6 +14,7 @@ from typing import Any
 from engine.analyses import (
     attr_rag,
     claims,
+    contrast,
     facts,
     faithfulness,
     imported,
@@ -43,6 +44,7 @@ BUILT_IN: tuple[AnyKind, ...] = (
     faithfulness.KIND,
     used_supports.KIND,
     word_overlap.KIND,
+    contrast.KIND,
     attr_rag.KIND,
     refinement.KIND,
     said.PAIR,

@@ -12,6 +12,7 @@ from components.attr_rag import attr_rag_view
 from components.blocks import draw
 from components.cache import workbench
 from components.case_head import case_head
+from components.contrast import contrast_tab
 from components.export_figure import export_button
 from components.faithfulness import agreement_view, faithfulness_view
 from components.frame import open_case
@@ -34,6 +35,7 @@ from engine.core.text import counted
 from engine.core.values import Attribution, Case
 from engine.methods import registry
 from engine.methods.attr_rag import AttrRag
+from engine.methods.contrast import METHOD as CONTRAST
 from engine.methods.used_supports import UsedSupports
 from engine.methods.word_overlap import METHOD as WORD_OVERLAP
 from engine.models.defaults import default_for
@@ -41,7 +43,7 @@ from engine.models.registry import source_of
 from engine.report.drawings import drawn_map
 
 # Analyses with a place of their own on this page.
-TABBED = (OCCLUSION, SETS, SENTENCES, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS, ATTR_RAG, "input x gradient")
+TABBED = (OCCLUSION, SETS, SENTENCES, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS, ATTR_RAG, CONTRAST, "input x gradient")
 
 
 def occlusion_tab(case: Case, model: str) -> None:
@@ -194,6 +196,7 @@ TABS: dict[str, Callable[[Case, str], None]] = {
     "Tokens": tokens_tab,
     "Faithfulness": faithfulness_tab,
     "Used x supports": used_tab,
+    "Contrast": contrast_tab,
     "Without passages": removal_view,
 }
 
@@ -221,6 +224,7 @@ heading(
     "attention",
     "occlusion-both-ways",
     "word-overlap",
+    "contrast",
     "hierarchy",
     "common-ground",
 )

@@ -16,6 +16,7 @@ from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import badge, explained_pieces, occluded, token_map_data
 from engine.analyses.attribution import ALONE
+from engine.analyses.contrast import KIND, in_words
 from engine.analyses.faithfulness import agreement_table, report_by
 from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
 from engine.analyses.removal import removal
@@ -37,6 +38,8 @@ from engine.report.build import markdown_report
 from tests.analysing import analysed, keep
 from tests.engine.methods.test_attr_rag import quote_wanted, run
 from tests.tiny import save_tiny, tiny_model
+
+CONTRASTED = ("Words of the answer", "Compared with")
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PASSAGES = ("The kiln of Ostrel is painted green. It is old.", "Maren holds <b>forty</b> litres.", "Ostrel lies north.")
@@ -536,3 +539,23 @@ def test_words_are_counted_without_a_model_and_a_click_adds_them_to_the_report(a
     assert "Word overlap" in markdown_report(bench.cases.load(case.id))
     drawn_until(app, lambda: any("has these counts" in caption.value for caption in app.caption))
     assert "Add to the report" not in labels(app)
+
+
+def test_words_of_the_answer_are_contrasted_with_others(app, case, sample_home):
+    save_tiny(sample_home / "models" / "scorer")
+    on_tab(app, case, "Contrast", "scorer")
+    written, instead = (next(box for box in app.text_input if box.label == name) for name in CONTRASTED)
+    written.input("nowhere to be found").run()
+    instead.input("grey").run()
+    assert any("does not have the words" in error.value for error in app.error)
+    word = case.answer.text.split()[0]
+    next(box for box in app.text_input if box.label == CONTRASTED[0]).input(word).run()
+    next(button for button in app.button if button.label == "Compare").click().run()
+    deadline = time.monotonic() + 120
+    while not any("speaks" in text.value or "unrelated" in text.value for text in app.markdown):
+        assert time.monotonic() < deadline
+        app.run()
+    assert not app.exception
+    (kept,) = KIND.of(components.cache.workbench().cases.load(case.id))
+    assert (kept.written, kept.instead) == (word, "grey")
+    assert any(in_words(kept) in text.value for text in app.markdown)

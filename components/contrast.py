@@ -1,0 +1,96 @@
+"""The contrast tab: words of the answer, others in their place, and which passages speak for which."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from components.analysis_run import as_reported, ask_for, banners
+from components.figures import BUTTONS, GREY
+from components.html import chart_text, plain, text_after
+from components.style import NEGATIVE, POSITIVE
+from engine.analyses.attribution import floors, under_floor
+from engine.analyses.contrast import KIND, ContrastOptions, in_words, proposed
+from engine.core.errors import InputError
+from engine.core.values import Analysis, Case
+from engine.methods.contrast import Contrast, place_of
+
+LEAD = "Why these words and not others? Each passage is left out, to see which of the two it makes likelier."
+OTHERS = "Other words"
+LONGEST = 48  # characters of a passage's title next to its bar
+BAR = 34  # pixels of a bar with its gap
+
+
+def contrast_tab(case: Case, model: str) -> None:
+    """The two texts, by default those of an edit that the check proposes, and the result of each pair."""
+    pairs = {f"{written} → {instead}": (written, instead) for written, instead in proposed(case)}
+    chosen = OTHERS
+    if pairs:
+        names = [*pairs, OTHERS]
+        chosen = st.pills("Edits of the check", names, default=names[0], key=f"contrast_{case.id}") or OTHERS
+    suggested = pairs.get(chosen, ("", ""))
+    places = zip(st.columns(2), ("Words of the answer", "Compared with"), suggested, strict=True)
+    texts = [
+        place.text_input(label, value, key=f"{label}_{case.id}_{chosen}", persist_state="session").strip()
+        for place, label, value in places
+    ]
+    asked = ContrastOptions(model=model, written=texts[0], instead=texts[1])
+    if _can_be_asked(case, asked):
+        own = {"written": asked.written, "instead": asked.instead}
+        done = any(one.stamp.model == model and one.stamp.settings.get("options") == own for one in _found(case))
+        ask_for(case, KIND.name, "Compare", model, options=asked, lead=LEAD, done=done, view=_results)
+    else:
+        _results(case)
+
+
+def _found(case: Case) -> list[Analysis]:
+    """The contrasts of a case, the newest first."""
+    return [analysis for analysis in reversed(case.analyses) if analysis.kind == KIND.name]
+
+
+def _can_be_asked(case: Case, asked: ContrastOptions) -> bool:
+    """Whether both texts are there and differ; says what is missing."""
+    if not asked.written or not asked.instead:
+        st.caption(LEAD)
+        return False
+    try:
+        place_of(case.answer.text, asked.written)
+    except InputError as error:
+        st.error(plain(str(error)))
+        return False
+    return asked.written != asked.instead
+
+
+def _results(case: Case) -> None:
+    """Each contrast of the case, the newest one open."""
+    for place, analysis in enumerate(_found(case)):
+        found = KIND.read(analysis)
+        with st.expander(plain(f"{found.written} → {found.instead}"), expanded=not place):
+            banners(found.effect.notes)
+            st.markdown(plain(in_words(found)))
+            st.plotly_chart(_bars(case, found), key=f"bars_{analysis.id}", config=BUTTONS)
+            with st.expander("All figures"):
+                as_reported(case, analysis)
+
+
+def _bars(case: Case, found: Contrast) -> go.Figure:
+    """A bar per passage, to the right for what was written; grey where an unrelated passage does as much."""
+    effect, under = found.effect, floors(found.effect, 0)
+    scores = effect.scores[0]
+    order = sorted(range(len(scores)), key=lambda j: scores[j])
+    colours = [GREY if under_floor(scores[j], *under) else POSITIVE if scores[j] > 0 else NEGATIVE for j in order]
+    names = [f"{effect.sources[j][0]} · {case.passages[effect.sources[j][0] - 1].label}" for j in order]
+    bars = go.Bar(
+        x=[scores[j] for j in order],
+        y=[chart_text(text_after(name, LONGEST)) for name in names],
+        orientation="h",
+        marker={"color": colours, "opacity": 0.7},
+        hovertemplate="%{y}: %{x:+.2f} nats<extra></extra>",
+    )
+    axis = f"← for “{found.instead}”     nats     for “{found.written}” →"
+    return go.Figure(bars).update_layout(
+        height=90 + BAR * len(order),
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        xaxis={"title": chart_text(axis), "zeroline": True},
+        yaxis={"automargin": True},
+    )

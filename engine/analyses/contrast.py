@@ -1,0 +1,167 @@
+"""The contrast of a case: why the answer has these words and not others, passage by passage."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from msgspec.structs import replace
+
+from engine.analyses.attribution import floors, of_the_stamp, placebos, placebos_of, under_floor
+from engine.analyses.floors import drop_floor
+from engine.analyses.kind import FACTS, ByModel, Kind, Outcome, RunContext, less, words_of
+from engine.cases.blocks import Block, Cell, Facts, name_of, notices, of_passages, plain, signed, table
+from engine.cases.review import Review
+from engine.cases.words import word_diff
+from engine.core.errors import InputError
+from engine.core.progress import last
+from engine.core.settings import Settings
+from engine.core.values import Analysis, Case
+from engine.methods.are.values import AreRecord
+from engine.methods.contrast import METHOD, Contrast, contrast, place_of
+from engine.methods.occlusion import rows_needed
+from engine.methods.subject import analysis_of, subject
+from engine.models.protocols import LanguageModel
+
+ALIKE = 0.2  # nats: a quarter likelier
+
+
+class ContrastOptions(ByModel, frozen=True):
+    """Words of the answer, and others to compare them with."""
+
+    written: str = ""
+    instead: str = ""
+
+
+def proposed(case: Case) -> tuple[tuple[str, str], ...]:
+    """(written, instead) for each place that an edit of the case's last check of facts changes, each pair once."""
+    record = next((analysis for analysis in reversed(case.analyses) if analysis.kind == FACTS), None)
+    edits = AreRecord.from_dict(record.result).edits if record else ()
+    pairs = []
+    for edit in edits:
+        words = [one for one in word_diff(case.answer.text[edit.start : edit.end], edit.new) if one.text.strip()]
+        for one, after in pairwise(words):
+            if (one.change, after.change) == ("removed", "added"):
+                pairs.append((one.text.strip(), after.text.strip()))
+    return tuple(dict.fromkeys(pair for pair in pairs if _is_there(case, pair[0])))
+
+
+def _is_there(case: Case, words: str) -> bool:
+    try:
+        return bool(place_of(case.answer.text, words))
+    except InputError:
+        return False
+
+
+def _run(case: Case, options: ContrastOptions, context: RunContext) -> Iterator[Analysis]:
+    model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
+    prompt, answer, notes = subject(case, model, settings)
+    asked = options.written, options.instead
+    texts = [passage.text for passage in unrelated]
+    found = contrast(model, prompt, answer, *asked, placebos=texts, settings=settings.occlusion, watch=context.watch)
+    found = replace(found, effect=replace(found.effect, notes=(*notes, *found.effect.notes)))
+    extra = {
+        "occlusion": settings.occlusion.to_dict(),
+        "placebos": [passage.id for passage in unrelated],
+        "options": {"written": found.written, "instead": found.instead},
+    }
+    analysis = analysis_of(case, model, settings, METHOD, found, extra)
+    yield replace(analysis, id=f"{analysis.id}:{found.span[0]}:{found.written}:{found.instead}")
+
+
+def in_words(found: Contrast) -> str:
+    """The outcome, in a few sentences."""
+    written, instead = f"“{found.written}”", f"“{found.instead}”"
+
+    def likelier(nats: float) -> str:
+        if abs(nats) < ALIKE:
+            return "both about alike"
+        return f"{written if nats > 0 else instead} likelier ({_factor(nats)})"
+
+    with_all, bare = (likelier(one - other) for one, other in (found.likely, found.bare))
+    said = [f"With its passages, {found.effect.model} finds {with_all}, without any {bare}."]
+    scores, (numerical, placebo) = found.effect.scores[0], floors(found.effect, 0)
+    clear = [j for j, score in enumerate(scores) if not under_floor(score, numerical, placebo)]
+    for words, sign in ((written, 1), (instead, -1)):
+        own = [j for j in clear if sign * scores[j] > 0]
+        if own:
+            best = max(own, key=lambda j: sign * scores[j])
+            numbers = ", ".join(map(str, found.effect.sources[best]))
+            said.append(f"Passage {numbers} speaks most for {words} ({abs(scores[best]):.1f} nats).")
+    if not clear:
+        said.append("No passage changes this more than an unrelated one would.")
+    return " ".join(said)
+
+
+def _factor(nats: float) -> str:
+    """How much likelier, from a difference in nats."""
+    factor = math.exp(min(abs(nats), 20.0))
+    return "over a million times" if factor > 1e6 else f"{factor:,.0f} times" if factor >= 10 else f"{factor:.1f} times"
+
+
+def _blocks(case: Case, found: Contrast, review: Review | None = None) -> list[Block]:
+    """The outcome in words, then a row per passage."""
+    effect = found.effect
+    numerical, placebo = floors(effect, 0)
+    order = sorted(range(len(effect.sources)), key=lambda j: -effect.scores[0][j])
+    alone = effect.details.alone[0] if effect.details.alone else ()
+
+    def row(j: int) -> tuple[Cell, ...]:
+        value = effect.scores[0][j]
+        said = under_floor(value, numerical, placebo)
+        name = Cell("; ".join(name_of(case, n) for n in effect.sources[j]), places=of_passages(*effect.sources[j]))
+        return name, Cell(signed(value), note=said, faint=bool(said)), Cell(signed(alone[j]) if alone else "")
+
+    caption = f"Positive: the passage speaks for “{found.written}”. Negative: for “{found.instead}”. In nats."
+    heads = ("Passage", "Left out of all", "Alone")
+    facts = Facts(
+        (
+            ("Written", found.written),
+            ("Compared with", found.instead),
+            ("Probability with all passages", _both(found.likely)),
+            ("Probability without passages", _both(found.bare)),
+            ("Scored by", effect.model),
+            ("Cost", f"{effect.forwards:,} rows, {effect.seconds:.1f} s"),
+        )
+    )
+    return [
+        plain(in_words(found)),
+        facts,
+        *notices(effect.notes),
+        table(caption, heads, map(row, order), numeric={1, 2}),
+    ]
+
+
+def _both(nats: tuple[float, float]) -> str:
+    one, other = (f"{math.exp(value):.2g}" for value in nats)
+    return f"{one} and {other}"
+
+
+def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
+    found, missing = placebos(case, analysis.stamp, context.tools)
+    own = dataclasses.replace(context, unrelated=found)
+    options = ContrastOptions.from_dict({**analysis.stamp.settings["options"], "model": model.name})
+    gone = {"placebo_floor", "placebo_floor_by_span"} if missing else set()
+    values = less(less(last(_run(case, options, own)).result), gone)
+    prompt, answer, _ = subject(case, model, context.settings)
+    floor = 2 * drop_floor(model, model.encode(prompt), [token.id for token in answer.tokens])  # two drops
+    return Outcome(values=values, floor=floor, why=missing)
+
+
+def _cost(case: Case, options: ContrastOptions, settings: Settings) -> str:
+    rows = 2 * rows_needed(len(case.passages), alone=True, placebos=settings.occlusion.placebos)
+    return f"up to {rows} forward passes of up to {words_of(case):,} words; nothing is generated"
+
+
+KIND = Kind(
+    name=METHOD,
+    title="Contrast: why these words and not others",
+    result=Contrast,
+    blocks=_blocks,
+    options=ContrastOptions,
+    run=_run,
+    cost=_cost,
+    again=of_the_stamp(_again),
+)
