@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from engine.core.progress import Watch
 from engine.core.text import content_words
 from engine.models.catalogue import EMBEDDER, check_published, installed_folder
 from engine.models.choices import fast_bfloat16
-from engine.models.memory import SAFE, loading
+from engine.models.memory import SAFE, loaded_once, loading
 from engine.models.protocols import Embedder, Floats
 
 DEFAULT, DIMENSIONS = "all-MiniLM-L6-v2", 384
@@ -196,7 +196,7 @@ def load_embedder(name: str = DEFAULT) -> Embedder:
     return _loaded(name)  # a cache keeps a call without the default's name apart
 
 
-@cache
+@loaded_once
 def _loaded(name: str) -> Embedder:
     if name == ScriptedEmbedder().name:
         return ScriptedEmbedder()

@@ -16,7 +16,15 @@ from engine.core.errors import ModelError, ModelNotFound, first_line
 from engine.core.hosts import is_offline
 from engine.core.progress import Watch
 from engine.models.gguf import check_readable, converted_folder, is_gguf, read_header
-from engine.models.memory import BYTES, MemoryEstimate, free_memory, is_out_of_memory, memory_estimate, reading_a_model
+from engine.models.memory import (
+    BYTES,
+    MemoryEstimate,
+    free_memory,
+    is_out_of_memory,
+    memory_estimate,
+    reading_a_model,
+    share_freed_memory,
+)
 
 SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole
 # What transformers raises over files that are missing, damaged or lie.
@@ -35,6 +43,7 @@ def load_parts(
     missing or of another kind, `ModelError` where they cannot be used.
     """
     source, offline = str(converted_folder(Path(name), watch) if is_gguf(name) else name), is_offline()
+    share_freed_memory()
     try:
         with reading_a_model():
             from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer

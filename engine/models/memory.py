@@ -7,17 +7,22 @@ other sums that floors and replays compare with. A prompt over the window is ref
 from __future__ import annotations
 
 import copy
+import ctypes
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.core.errors import ModelError, ModelNotFound, PromptTooLong, StorageError, raised_as
 from engine.core.files import free_disk
 from engine.models.protocols import TokenPrompt
 
+T = TypeVar("T")
+ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 _LAYERS = 1_000  # the most that a model may claim; each is built, without storage, to count its parameters
 PROMPT_TOKENS = 4096  # of the prompt that memory is estimated for
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
@@ -83,9 +88,19 @@ def free_memory(device: str) -> int:
     import psutil
     import torch
 
-    if device == "cuda":
-        return int(torch.cuda.mem_get_info()[0])
+    if device == "cuda":  # torch holds on to what it once had, and uses it again
+        return int(torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated())
     return int(psutil.virtual_memory().available)
+
+
+def share_freed_memory() -> None:
+    """Let threads use memory that others have freed: glibc keeps it for each, gigabytes after a gradient.
+
+    Without glibc nothing happens, and threads that run already keep what they have.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(ARENA_MAX, 1)
 
 
 FREE_SPACE = "Free some space, or set GROUNDWORK_MODELS to another disk"
@@ -211,6 +226,18 @@ _READING = threading.RLock()  # reentrant, since one model may be read within an
 
 
 SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
+
+
+def loaded_once(load: Callable[[str], T]) -> Callable[..., T]:
+    """`functools.cache` for several threads: one loads, the others wait for what it has loaded."""
+    kept, lock = cache(load), threading.RLock()
+
+    @wraps(load)
+    def alone(*name: str) -> T:
+        with lock:
+            return kept(*name)
+
+    return alone
 
 
 @contextmanager

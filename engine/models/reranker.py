@@ -8,7 +8,6 @@ sentence-transformers CrossEncoder, by id or folder, takes its place (`retrieval
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from engine.core.settings import BEST_SENTENCE
 from engine.core.text import covered, sentences, stems, titled, word_weights
 from engine.models.embedder import load_embedder
-from engine.models.memory import SAFE, loading
+from engine.models.memory import SAFE, loaded_once, loading
 from engine.models.protocols import Embedder, Floats, Reranker
 
 WORDS = 0.25  # weight of the share of words
@@ -80,7 +79,7 @@ def title_of(name: str) -> str:
     return "best-sentence similarity" if name == BEST_SENTENCE else f"cross-encoder {Path(name).name}"
 
 
-@cache
+@loaded_once
 def load_reranker(name: str = BEST_SENTENCE) -> Reranker:
     """Load a re-ranker once a process; raise `ModelNotFound` with the way out."""
     if name == BEST_SENTENCE:

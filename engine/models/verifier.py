@@ -29,7 +29,7 @@ from engine.core.values import Value, decoded
 from engine.english.notation import in_one_notation
 from engine.models.alignment import clean
 from engine.models.choices import fast_bfloat16
-from engine.models.memory import CLOSE_OTHERS, SAFE, is_out_of_memory, loading
+from engine.models.memory import CLOSE_OTHERS, SAFE, is_out_of_memory, loaded_once, loading
 from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.server import SERVED
 from engine.models.subject import read_for
@@ -337,7 +337,7 @@ def _folder(name: str) -> Path:
     return FOLDER if name == EMBEDDED else FOLDER.with_name(f"verifier_{name}")
 
 
-@cache
+@loaded_once
 def _loaded(name: str) -> Entailment:
     """A verifier's model, loaded once a process."""
     if name in (EMBEDDED, MEDIUM):
