@@ -5,13 +5,15 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
-from components.analysis_run import as_reported, ask_for, banners
+from components import state
+from components.analysis_run import as_reported, ask_for, banners, is_open
 from components.figures import BUTTONS, GREY
 from components.html import chart_text, plain, text_after
 from components.style import NEGATIVE, POSITIVE
 from engine.analyses.attribution import floors, under_floor
 from engine.analyses.contrast import KIND, ContrastOptions, in_words, proposed
-from engine.core.errors import InputError
+from engine.cases.blocks import name_of
+from engine.core.errors import InputError, RecordError
 from engine.core.values import Analysis, Case
 from engine.methods.contrast import Contrast, place_of
 
@@ -27,7 +29,8 @@ def contrast_tab(case: Case, model: str) -> None:
     chosen = OTHERS
     if pairs:
         names = [*pairs, OTHERS]
-        chosen = st.pills("Edits of the check", names, default=names[0], key=f"contrast_{case.id}") or OTHERS
+        picked = st.pills("Edits of the check", names, default=names[0], format_func=plain, key=f"contrast_{case.id}")
+        chosen = picked or OTHERS
     suggested = pairs.get(chosen, ("", ""))
     places = zip(st.columns(2), ("Words of the answer", "Compared with"), suggested, strict=True)
     texts = [
@@ -35,7 +38,11 @@ def contrast_tab(case: Case, model: str) -> None:
         for place, label, value in places
     ]
     asked = ContrastOptions(model=model, written=texts[0], instead=texts[1])
-    if _can_be_asked(case, asked):
+    run = state.run_of(f"{KIND.name}:{case.id}")
+    if not is_open(case):
+        st.caption("This case is signed off. Make a new version of it to compare other words.")
+        _results(case)
+    elif (run is not None and not run.ended) or _can_be_asked(case, asked):
         own = {"written": asked.written, "instead": asked.instead}
         done = any(one.stamp.model == model and one.stamp.settings.get("options") == own for one in _found(case))
         ask_for(case, KIND.name, "Compare", model, options=asked, lead=LEAD, done=done, view=_results)
@@ -64,7 +71,11 @@ def _can_be_asked(case: Case, asked: ContrastOptions) -> bool:
 def _results(case: Case) -> None:
     """Each contrast of the case, the newest one open."""
     for place, analysis in enumerate(_found(case)):
-        found = KIND.read(analysis)
+        try:
+            found = KIND.read(analysis)
+        except RecordError:
+            as_reported(case, analysis)
+            continue
         with st.expander(plain(f"{found.written} → {found.instead}"), expanded=not place):
             banners(found.effect.notes)
             st.markdown(plain(in_words(found)))
@@ -79,7 +90,7 @@ def _bars(case: Case, found: Contrast) -> go.Figure:
     scores = effect.scores[0]
     order = sorted(range(len(scores)), key=lambda j: scores[j])
     colours = [GREY if under_floor(scores[j], *under) else POSITIVE if scores[j] > 0 else NEGATIVE for j in order]
-    names = [f"{effect.sources[j][0]} · {case.passages[effect.sources[j][0] - 1].label}" for j in order]
+    names = ["; ".join(name_of(case, number) for number in effect.sources[j]) for j in order]
     bars = go.Bar(
         x=[scores[j] for j in order],
         y=[chart_text(text_after(name, LONGEST)) for name in names],

@@ -9,23 +9,24 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import floors, of_the_stamp, placebos, placebos_of, under_floor
+from engine.analyses import facts
+from engine.analyses.attribution import floors, of_the_stamp, placebos, placebos_of, stamped, under_floor
 from engine.analyses.floors import drop_floor
-from engine.analyses.kind import FACTS, ByModel, Kind, Outcome, RunContext, less, words_of
+from engine.analyses.kind import ByModel, Kind, Outcome, RunContext, less, words_of
 from engine.cases.blocks import Block, Cell, Facts, name_of, notices, of_passages, plain, signed, table
 from engine.cases.review import Review
-from engine.cases.words import word_diff
+from engine.cases.words import DiffWord, word_diff
 from engine.core.errors import InputError
 from engine.core.progress import last
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Case
-from engine.methods.are.values import AreRecord
-from engine.methods.contrast import METHOD, Contrast, contrast, place_of
+from engine.core.values import Analysis, Case, sha256
+from engine.methods.contrast import METHOD, Contrast, checked_texts, contrast, place_of
 from engine.methods.occlusion import rows_needed
 from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel
 
 ALIKE = 0.2  # nats: a quarter likelier
+MOST_BEFORE = 8  # words in front that tell a place apart
 
 
 class ContrastOptions(ByModel, frozen=True):
@@ -37,25 +38,40 @@ class ContrastOptions(ByModel, frozen=True):
 
 def proposed(case: Case) -> tuple[tuple[str, str], ...]:
     """(written, instead) for each place that an edit of the case's last check of facts changes, each pair once."""
-    record = next((analysis for analysis in reversed(case.analyses) if analysis.kind == FACTS), None)
-    edits = AreRecord.from_dict(record.result).edits if record else ()
+    record, text = facts.KIND.readable(case), case.answer.text
     pairs = []
-    for edit in edits:
-        words = [one for one in word_diff(case.answer.text[edit.start : edit.end], edit.new) if one.text.strip()]
-        for one, after in pairwise(words):
+    for edit in record.edits if record else ():
+        at = edit.start
+        if text[edit.start : edit.end] != edit.old:
+            continue  # of another text
+        for one, after in pairwise((*word_diff(edit.old, edit.new), DiffWord(text="", change="same"))):
             if (one.change, after.change) == ("removed", "added"):
-                pairs.append((one.text.strip(), after.text.strip()))
-    return tuple(dict.fromkeys(pair for pair in pairs if _is_there(case, pair[0])))
+                pairs.append(_told_apart(text, at, one.text, after.text))
+            at += len(one.text) * (one.change != "added")
+    return tuple(dict.fromkeys(pair for pair in pairs if pair is not None))
 
 
-def _is_there(case: Case, words: str) -> bool:
+def _told_apart(text: str, at: int, old: str, new: str) -> tuple[str, str] | None:
+    """The texts with as many words in front as it takes to find the place; None where these do not do."""
+    start, end = at + len(old) - len(old.lstrip()), at + len(old.rstrip())
+    for _ in range(MOST_BEFORE):
+        written = text[start:end]
+        if _first_is(text, written, start):
+            return written, f"{text[start:at]}{new}".strip()
+        start = len(text[:start].rstrip())
+        start = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
+    return None
+
+
+def _first_is(text: str, words: str, start: int) -> bool:
     try:
-        return bool(place_of(case.answer.text, words))
+        return place_of(text, words)[0] == start
     except InputError:
         return False
 
 
 def _run(case: Case, options: ContrastOptions, context: RunContext) -> Iterator[Analysis]:
+    checked_texts(case.answer.text, options.written.strip(), options.instead.strip())  # before a model is loaded
     model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
     prompt, answer, notes = subject(case, model, settings)
     asked = options.written, options.instead
@@ -68,7 +84,8 @@ def _run(case: Case, options: ContrastOptions, context: RunContext) -> Iterator[
         "options": {"written": found.written, "instead": found.instead},
     }
     analysis = analysis_of(case, model, settings, METHOD, found, extra)
-    yield replace(analysis, id=f"{analysis.id}:{found.span[0]}:{found.written}:{found.instead}")
+    told = sha256(f"{found.written}\n{found.instead}")[:8]
+    yield replace(analysis, id=f"{analysis.id}:{found.span[0]}:{told}")
 
 
 def in_words(found: Contrast) -> str:
@@ -91,7 +108,8 @@ def in_words(found: Contrast) -> str:
             numbers = ", ".join(map(str, found.effect.sources[best]))
             said.append(f"Passage {numbers} speaks most for {words} ({abs(scores[best]):.1f} nats).")
     if not clear:
-        said.append("No passage changes this more than an unrelated one would.")
+        than = "rounding may" if placebo is None else "an unrelated one would"
+        said.append(f"No passage changes this more than {than}.")
     return " ".join(said)
 
 
@@ -142,7 +160,7 @@ def _both(nats: tuple[float, float]) -> str:
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
     found, missing = placebos(case, analysis.stamp, context.tools)
     own = dataclasses.replace(context, unrelated=found)
-    options = ContrastOptions.from_dict({**analysis.stamp.settings["options"], "model": model.name})
+    options = stamped(ContrastOptions, analysis)
     gone = {"placebo_floor", "placebo_floor_by_span"} if missing else set()
     values = less(less(last(_run(case, options, own)).result), gone)
     prompt, answer, _ = subject(case, model, context.settings)

@@ -17,7 +17,7 @@ from dataclasses import replace as changed
 import numpy as np
 from msgspec.structs import replace
 
-from engine.core.errors import InputError
+from engine.core.errors import AttributionError, InputError
 from engine.core.progress import Watch, last
 from engine.core.settings import Occlusion
 from engine.core.values import Answer, Attribution, Details, Prompt, Value
@@ -33,6 +33,7 @@ from engine.methods.occlusion import (
 )
 from engine.methods.spans import Floats, Span, as_tuples
 from engine.models.hooks import count_forwards
+from engine.models.offsets import common_length
 from engine.models.protocols import LanguageModel, TokenPrompt, require
 
 METHOD = "contrast"
@@ -55,11 +56,29 @@ class Contrast(Value, frozen=True):
 
 
 def place_of(answer: str, words: str) -> Span:
-    """Where an answer has these words first, as words of their own; `InputError` where it has not."""
-    found = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", answer) if words else None
+    """Where an answer has these words first; not inside a longer word. `InputError` where it has not.
+
+    >>> place_of("In 1874, not 187", "187")
+    (13, 16)
+    """
+    left, right = (r"(?<!\w)" if _spaced(words[:1]) else ""), (r"(?!\w)" if _spaced(words[-1:]) else "")
+    found = re.search(left + re.escape(words) + right, answer) if words else None
     if found is None:
         raise InputError(f"The answer does not have the words {words!r}. Copy them from the answer.")
     return found.span()
+
+
+def _spaced(sign: str) -> bool:
+    """Whether letters next to this sign are of its word: not next to a point, nor in Chinese or Thai."""
+    return sign.isascii() and sign.isalnum()
+
+
+def checked_texts(answer: str, written: str, instead: str) -> Span:
+    """The place of `written`; raise `InputError` where it has none, or where the texts do not differ."""
+    span = place_of(answer, written)
+    if not instead or instead == written:
+        raise InputError("Give other words than those of the answer, to compare them with.")
+    return span
 
 
 def contrast(
@@ -80,11 +99,8 @@ def contrast(
     """
     require(model, "score")
     written, instead, start = written.strip(), instead.strip(), time.perf_counter()
-    span = place_of(answer.text, written)
-    if not instead or instead == written:
-        raise InputError("Give other words than those of the answer, to compare them with.")
-    coded, before = model.encode(prompt), answer.text[: span[0]]
-    both = [_asked(model, coded, before, said) for said in (written, instead)]
+    span = checked_texts(answer.text, written, instead)
+    both = _asked(model, model.encode(prompt), answer.text[: span[0]], (written, instead))
     changed_prompts = placebo_prompts(prompt, placebos[: settings.placebos], settings.seed)
     extra = [model.encode(one) for one in changed_prompts]
     half = 2 * len(both[0].groups) + 2 + len(extra)  # rows of one text
@@ -107,13 +123,22 @@ def contrast(
     )
 
 
-def _asked(model: LanguageModel, coded: TokenPrompt, before: str, said: str) -> OcclusionTask:
-    """The text up to and with the words, of which the tokens of the words count."""
-    text = model.encode_answer(before + said)
-    task = ask(coded, text, [(len(before), len(before + said))], count_citation_markers=True)
-    if not task.masks.any():
-        raise InputError(f"The words {said!r} have no token of their own here. Take in the word in front of them.")
-    return task
+def _asked(model: LanguageModel, coded: TokenPrompt, before: str, texts: Sequence[str]) -> list[OcclusionTask]:
+    """Each text with the words in front of it, of which the tokens from its own first one on count.
+
+    Where a token takes in the end of `before` it counts, and where the texts part earlier, all tokens from there on do:
+    tokens that both have cancel out.
+    """
+    answers = [model.encode_answer(before + text) for text in texts]
+    ids = [[token.id for token in answer.tokens] for answer in answers]
+    own = [next(i for i, token in enumerate(answer.tokens) if token.end > len(before)) for answer in answers]
+    first = min(common_length(*ids), *own)
+    tasks = []
+    for answer in answers:
+        task = ask(coded, answer, [(0, len(answer.text))], count_citation_markers=True)
+        mask = np.arange(len(answer.tokens))[None] >= first
+        tasks.append(changed(task, masks=mask, marked=mask))
+    return tasks
 
 
 def _summed(asked: OcclusionTask, rows: Rows) -> Rows:
@@ -127,17 +152,24 @@ def _difference(model: str, asked: OcclusionTask, span: Span, sums: Sequence[Row
     """The effect of each passage, left out and alone, on written minus instead."""
     one, other = sums
     parts = {name: getattr(one, name) - getattr(other, name) for name in ("full", "without", "alone")}
-    comparable = len(one.placebos) == len(other.placebos) > 0
-    rows = changed(one, **parts, placebos=one.placebos - other.placebos if comparable else one.placebos[:0])
+    comparable = len(one.placebos) == len(other.placebos)
+    placebos, notes = one.placebos[:0], list(dict.fromkeys((*one.notes, *other.notes)))
+    if comparable:
+        placebos = one.placebos - other.placebos
+    rows = changed(one, **parts, placebos=placebos, notes=tuple(notes))
     single = np.ones((1, 1), dtype=bool)
     task = changed(asked, ids=(0,), spans=(span,), masks=single, marked=single)
-    placebo = largest_change(rows.placebos, rows.full, single) if comparable else None
+    placebo = largest_change(rows.placebos, rows.full, single) if len(placebos) else None
     found = attribution_of(model, METHOD, task, changed(rows, alone=rows.alone[:0]), (numerical, placebo))
-    alone = (rows.alone[1:] - rows.alone[0])[list(found.details.kept)].T
-    details = Details(kept=found.details.kept, full=found.details.full, alone=as_tuples(alone))
+    alone: tuple[tuple[float, ...], ...] = ()
+    if np.isfinite(rows.alone).all():
+        alone = as_tuples((rows.alone[1:] - rows.alone[0])[list(found.details.kept)].T)
+    details = Details(kept=found.details.kept, full=found.details.full, alone=alone)
     return replace(found, per_token=(), details=details)
 
 
 def _of_both(sums: Sequence[Rows], value: Callable[[Rows], float]) -> tuple[float, float]:
     one, other = map(value, sums)
+    if not np.isfinite((one, other)).all():
+        raise AttributionError("The model gave a probability that is not finite. Load it in float32 or bfloat16.")
     return float(one), float(other)

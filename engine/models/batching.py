@@ -276,10 +276,15 @@ class Batch:
             if not asked.limit:
                 self._end([row])
                 continue
-            self.rows = [*self.rows, row]
             watch.step("writing", *self._progress)
             with cancellable(self.module, watch):
-                logits, state = self._begun(asked.ids)
+                read = if_it_fits(partial(self._begun, asked.ids))
+            if read is None and self.rows:  # it comes when others have left
+                self._again.appendleft(asked)
+                self._known = []
+                break
+            self.rows = [*self.rows, row]
+            logits, state = read or self._begun(asked.ids)
             self._choose([row], logits)
             row.seconds = time.perf_counter() - start
             if not row.ended:

@@ -10,6 +10,7 @@ import copy
 import ctypes
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -230,11 +231,12 @@ SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
 
 def loaded_once(load: Callable[[str], T]) -> Callable[..., T]:
     """`functools.cache` for several threads: one loads, the others wait for what it has loaded."""
-    kept, lock = cache(load), threading.RLock()
+    kept: Callable[..., T] = cache(load)
+    locks: defaultdict[tuple[str, ...], threading.RLock] = defaultdict(threading.RLock)
 
     @wraps(load)
     def alone(*name: str) -> T:
-        with lock:
+        with locks[name]:  # of its own: another name may load for minutes
             return kept(*name)
 
     return alone

@@ -114,10 +114,10 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     path = folder / "run.json"
     neutral = Config(study="", data="")  # these may be changed before a run goes on
     changes: dict[str, Any] = {name: getattr(neutral, name) for name in NO_RESULT_HANGS_ON}
-    same = msgspec.to_builtins(msgspec.structs.replace(planned.config, **changes))
-    if same["exact"]:
-        del same["exact"]  # unknown to earlier versions, whose runs can be resumed
-    config, before = (sha256(msgspec.json.encode(same, order=order).decode()) for order in ("deterministic", None))
+    same = msgspec.structs.replace(planned.config, **changes)
+    encoded = (msgspec.json.encode(same, order=order).decode() for order in ("deterministic", None))
+    # Earlier versions did not know `exact`; their runs can be resumed.
+    config, before = (sha256(one.replace('"exact":true,', "", 1)) for one in encoded)
     if path.exists():
         known = decoded(path.read_bytes(), RunManifest)
         if known.config not in (config, before):  # earlier versions hashed settings in the order of the file

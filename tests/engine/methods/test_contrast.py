@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from engine.analyses.contrast import KIND, in_words, proposed
+from engine.analyses.contrast import KIND, _told_apart, in_words, proposed
 from engine.analyses.kind import Loaders
+from engine.cases.importers import imported_case
 from engine.cases.store import added
 from engine.core.errors import AttributionError, InputError
-from engine.core.values import Prompt, Segment
+from engine.core.values import Answer, AuditRecord, Prompt, Segment
 from engine.corpus.collection import Collection
 from engine.methods.contrast import contrast, place_of
 from engine.methods.spans import span_mask
-from engine.models.scripted import ScriptedScorer
+from engine.models.scripted import ScriptedScorer, word_tokens
 from engine.report.build import markdown_report
+from engine.workbench import Workbench
 from tests.analysing import analysed, replay_here
 from tests.engine.methods.test_both_ways import prompt_of
 from tests.engine.methods.test_on_case import make_case
@@ -129,3 +132,61 @@ def test_each_contrast_of_a_case_is_kept_reported_and_replayed():
 
 def test_nothing_is_proposed_without_a_check():
     assert proposed(make_case()) == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "start"),
+    [
+        ("It is 5% so", "%", 7),
+        ("bridge, which", ", which", 6),
+        ("Lind’s", "’s", 4),
+        ("桥于1932年建成", "年", 6),
+        ("a(b)", "(b)", 1),
+    ],
+)
+def test_signs_and_texts_without_spaces_are_found_where_they_are(answer, words, start):
+    assert place_of(answer, words) == (start, start + len(words))
+
+
+class Glued(ScriptedScorer):
+    """A scorer whose tokens are three characters, wherever words begin; each has a probability of its own."""
+
+    def encode_answer(self, text):
+        places = range(0, len(text), 3)
+        self._learn(" ".join(text[i : i + 3] for i in places))
+        tokens = [replace(word_tokens(text[i : i + 3])[0], start=i, end=min(i + 3, len(text))) for i in places]
+        self._words.update({token.id: text[token.start : token.end] for token in tokens})
+        return Answer(text=text, tokens=tuple(tokens))
+
+
+def test_a_token_that_takes_in_the_end_of_the_words_before_counts():
+    """ "(Lin" is one token: the first letters of both texts are not lost with it."""
+
+    def logprob(passages, words, t):
+        return -float(len(words[t])) if 1 in passages else -2.0 * ord(words[t][-1])
+
+    model = Glued(logprob)
+    answer = model.encode_answer("By (Lind)")
+    found = contrast(model, prompt_of("a"), answer, "Lind", "Smit")
+    assert found.tokens == (2, 2), "(Li, nd"
+    sums = [[-2.0 * ord(sign) for sign in signs] for signs in ("id", "mt")]
+    assert found.bare == pytest.approx([sum(one) for one in sums])
+
+
+def test_the_place_of_an_edit_is_told_apart_by_the_words_before_it():
+    text = "In 5 of 9 cases the limit is 3.5 mg."
+    at = text.index("5 mg")
+    assert _told_apart(text, at, "5", "7") == ("3.5", "3.7")
+    assert _told_apart(text, text.index("9"), "9", "8") == ("9", "8")
+    twice = "It is 5. It is 5."
+    assert _told_apart(twice, twice.rindex("5"), "5", "6") == ("5. It is 5", "5. It is 6")
+
+
+def test_the_edits_of_a_check_are_proposed():
+    bench = Workbench()
+    passages = ["The Kolm bridge was opened in 1932 by the mayor.", "Trout live in the river."]
+    record = {"id": "k", "question": "When did it open?", "passages": passages}
+    case = bench.examine(
+        imported_case(AuditRecord.from_dict(record | {"answer": "The Kolm bridge was opened in 1934."})), "facts"
+    )
+    assert proposed(case) == (("1934", "1932"),)
