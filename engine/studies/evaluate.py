@@ -109,18 +109,24 @@ def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:
     return Threads(config, run.control.watch, left, tools, run.plan.writes(run.waiting))
 
 
+def hashes_of(config: Config) -> tuple[str, str]:
+    """The hash of a config, and that of earlier versions, which had settings in the order of the file.
+
+    Fields that may be changed before a run goes on do not count, nor does `exact`, which earlier versions did not have.
+    """
+    neutral = Config(study="", data="")
+    changes: dict[str, Any] = {name: getattr(neutral, name) for name in NO_RESULT_HANGS_ON}
+    same = msgspec.structs.replace(config, **changes)
+    now, before = (msgspec.json.encode(same, order=order).decode() for order in ("deterministic", None))
+    return sha256(now.replace('"exact":true,', "", 1)), sha256(before.replace('"exact":true,', "", 1))
+
+
 def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     """Write what the run is of, or see that it is the same one."""
-    path = folder / "run.json"
-    neutral = Config(study="", data="")  # these may be changed before a run goes on
-    changes: dict[str, Any] = {name: getattr(neutral, name) for name in NO_RESULT_HANGS_ON}
-    same = msgspec.structs.replace(planned.config, **changes)
-    encoded = (msgspec.json.encode(same, order=order).decode() for order in ("deterministic", None))
-    # Earlier versions did not know `exact`; their runs can be resumed.
-    config, before = (sha256(one.replace('"exact":true,', "", 1)) for one in encoded)
+    path, hashes = folder / "run.json", hashes_of(planned.config)
     if path.exists():
         known = decoded(path.read_bytes(), RunManifest)
-        if known.config not in (config, before):  # earlier versions hashed settings in the order of the file
+        if known.config not in hashes:
             raise InputError(f"{folder} contains a run with another config. Resume it with its own config.toml.")
         if known.data != planned.data:
             raise InputError(f"The examples differ from those {folder} was started with. Start again in a new folder.")
@@ -129,7 +135,7 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     manifest = RunManifest(
         study=planned.study.name,
         shows=planned.study.shows,
-        config=config,
+        config=hashes[0],
         data=planned.data,
         units=planned.units,
         left_out=planned.left_out,

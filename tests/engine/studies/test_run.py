@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import multiprocessing
 import random
 import signal
@@ -14,10 +15,10 @@ from engine.cases.store import CaseStore
 from engine.core.errors import BudgetSpent, Cancelled, InputError, StorageError
 from engine.core.progress import Watch
 from engine.core.values import Answer, Case, Hit, Passage, Stamp
-from engine.studies.config import parse_config
-from engine.studies.evaluate import evaluate, opened
+from engine.studies.config import parse_config, read_config
+from engine.studies.evaluate import evaluate, hashes_of, opened
 from engine.studies.example import Example
-from engine.studies.library import ahead, evaluations, take_in
+from engine.studies.library import SHIPPED, ahead, evaluations, take_in
 from engine.studies.plan import plan
 from engine.studies.pools import Done, Lost, Performer, Processes, Stopped, at_once
 from engine.studies.run import Control, Journal, Run
@@ -317,3 +318,19 @@ def test_an_option_that_no_study_reads_is_refused_before_anything_runs():
         InputError, match=r"conditons is not an option of refinement\. Its options are: conditions, pairs"
     ):
         plan(config)
+
+
+@pytest.mark.parametrize(
+    "name", ["steps-small", "attr-rag-ten-small", "refinement-small", "are-editor", "chunks-reader"]
+)
+def test_a_run_of_an_earlier_version_is_known_by_its_config(name):
+    folder = SHIPPED / name
+    manifest = json.loads((folder / "run.json").read_bytes())
+    assert manifest["config"] in hashes_of(read_config(folder / "config.toml"))
+
+
+def test_another_config_is_another_run():
+    config = read_config(SHIPPED / "steps-small" / "config.toml")
+    other = msgspec.structs.replace(config, exact=False)
+    assert not set(hashes_of(config)) & set(hashes_of(other))
+    assert hashes_of(config) == hashes_of(msgspec.structs.replace(config, batch=3))
