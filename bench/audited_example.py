@@ -2,8 +2,9 @@
 
     GROUNDWORK_HOME=$(mktemp -d) python -m bench.audited_example
 
-checks the answer of assets/audits, accepts the edits that restore the source's words, adds the reviewer's verdicts, and
-signs off. The planted errors are listed here. The check's results are stored unchanged.
+checks the answer of assets/audits, contrasts the wrong figures with the right ones, accepts the edits that restore the
+source's words, adds the reviewer's verdicts, and signs off. The planted errors are listed here. The results are stored
+unchanged.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ import sys
 from msgspec.structs import replace
 
 from engine.analyses.case_verdict import by_machine
+from engine.analyses.contrast import ContrastOptions
 from engine.analyses.facts import record_of
 from engine.analyses.kind import FACTS
 from engine.cases.bundled import AUDITED, audit_example, file_of
 from engine.cases.case_file import write_case_file
 from engine.cases.places import numbered, verdict_of
 from engine.cases.review import MarkDraft, sign_off
+from engine.core.files import EMBEDDED
 from engine.core.values import Case
 from engine.methods.are.backtrack import proposed
+from engine.methods.contrast import METHOD as CONTRAST
 from engine.workbench import Workbench
 
 REVIEWER = "Example reviewer"
@@ -45,6 +49,8 @@ def make(bench: Workbench) -> Case:
     bench.cases.save(case)
     record = record_of(bench.analyse(AUDITED, FACTS))
     assert record is not None
+    for wrong, right in PLANTED.items():
+        bench.analyse(AUDITED, CONTRAST, ContrastOptions(model=EMBEDDED, written=wrong, instead=right))
     for edit in record.edits:
         accepted = any(wrong in edit.old and right in edit.new for wrong, right in PLANTED.items())
         accepted = accepted or (UNSUPPORTED in edit.old and not edit.new)

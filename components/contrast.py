@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -25,52 +27,55 @@ BAR = 34  # pixels of a bar with its gap
 
 def contrast_tab(case: Case, model: str) -> None:
     """The two texts, by default those of an edit that the check proposes, and the result of each pair."""
+    if not is_open(case):
+        st.caption("This case is signed off. Make a new version of it to compare other words.")
+        _results(case)
+        return
     pairs = {f"{written} → {instead}": (written, instead) for written, instead in proposed(case)}
     chosen = OTHERS
     if pairs:
         names = [*pairs, OTHERS]
         picked = st.pills("Edits of the check", names, default=names[0], format_func=plain, key=f"contrast_{case.id}")
         chosen = picked or OTHERS
-    suggested = pairs.get(chosen, ("", ""))
-    places = zip(st.columns(2), ("Words of the answer", "Compared with"), suggested, strict=True)
-    texts = [
+    places = zip(st.columns(2), ("Words of the answer", "Compared with"), pairs.get(chosen, ("", "")), strict=True)
+    written, instead = (
         place.text_input(label, value, key=f"{label}_{case.id}_{chosen}", persist_state="session").strip()
         for place, label, value in places
-    ]
-    asked = ContrastOptions(model=model, written=texts[0], instead=texts[1])
+    )
     run = state.run_of(f"{KIND.name}:{case.id}")
-    if not is_open(case):
-        st.caption("This case is signed off. Make a new version of it to compare other words.")
-        _results(case)
-    elif (run is not None and not run.ended) or _can_be_asked(case, asked):
-        own = {"written": asked.written, "instead": asked.instead}
+    view = partial(_results, written=written, instead=instead)
+    if (run is not None and not run.ended) or _can_be_asked(case, written, instead):
+        asked = ContrastOptions(model=model, written=written, instead=instead)
+        own = {"written": written, "instead": instead}
         done = any(one.stamp.model == model and one.stamp.settings.get("options") == own for one in _found(case))
-        ask_for(case, KIND.name, "Compare", model, options=asked, lead=LEAD, done=done, view=_results)
+        ask_for(case, KIND.name, "Compare", model, options=asked, lead=LEAD, done=done, view=view)
     else:
-        _results(case)
+        view(case)
 
 
-def _found(case: Case) -> list[Analysis]:
-    """The contrasts of a case, the newest first."""
-    return [analysis for analysis in reversed(case.analyses) if analysis.kind == KIND.name]
+def _found(case: Case, written: str = "", instead: str = "") -> list[Analysis]:
+    """The contrasts of a case, those of the two texts first, then the newest."""
+    own = {"written": written, "instead": instead}
+    newest = [one for one in reversed(case.analyses) if one.kind == KIND.name]
+    return sorted(newest, key=lambda one: one.stamp.settings.get("options") != own)
 
 
-def _can_be_asked(case: Case, asked: ContrastOptions) -> bool:
+def _can_be_asked(case: Case, written: str, instead: str) -> bool:
     """Whether both texts are there and differ; says what is missing."""
-    if not asked.written or not asked.instead:
+    if not written or not instead:
         st.caption(LEAD)
         return False
     try:
-        place_of(case.answer.text, asked.written)
+        place_of(case.answer.text, written)
     except InputError as error:
         st.error(plain(str(error)))
         return False
-    return asked.written != asked.instead
+    return written != instead
 
 
-def _results(case: Case) -> None:
-    """Each contrast of the case, the newest one open."""
-    for place, analysis in enumerate(_found(case)):
+def _results(case: Case, written: str = "", instead: str = "") -> None:
+    """Each contrast of the case, the first one open."""
+    for place, analysis in enumerate(_found(case, written, instead)):
         try:
             found = KIND.read(analysis)
         except RecordError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -26,6 +27,7 @@ from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel
 
 ALIKE = 0.2  # nats: a quarter likelier
+BEFORE, AFTER = re.compile(r"[\w.,’'$€£-]*$"), re.compile(r"[\w.,’'%-]*")  # what a word or a number holds
 MOST_BEFORE = 8  # words in front that tell a place apart
 
 
@@ -54,6 +56,9 @@ def proposed(case: Case) -> tuple[tuple[str, str], ...]:
 def _told_apart(text: str, at: int, old: str, new: str) -> tuple[str, str] | None:
     """The texts with as many words in front as it takes to find the place; None where these do not do."""
     start, end = at + len(old) - len(old.lstrip()), at + len(old.rstrip())
+    start -= len(BEFORE.search(text, 0, start)[0])  # type: ignore[index]  # whole numbers and words
+    rest = AFTER.match(text, end)[0].rstrip(".,")  # type: ignore[index]
+    end, new = end + len(rest), new.rstrip() + rest
     for _ in range(MOST_BEFORE):
         written = text[start:end]
         if _first_is(text, written, start):
