@@ -253,7 +253,8 @@ def test_keys_that_turn_with_the_length_of_the_text_are_not_shared():
 
 @pytest.mark.parametrize("kept", [1, 3])
 def test_the_output_layer_gets_plain_strides_and_the_same_values(kept):
-    model, seen = tiny_model("llama"), []
+    seen, module = [], copy.deepcopy(tiny_model("llama").module).to(torch.bfloat16)
+    model = HuggingFaceModel("half", module, tiny_tokenizer())
     head = model.module.get_output_embeddings()
     handle = head.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     bare = copy.deepcopy(model.module)
