@@ -17,7 +17,7 @@ from engine.analyses.contrast import KIND, ContrastOptions, in_words, proposed
 from engine.cases.blocks import name_of
 from engine.core.errors import InputError, RecordError
 from engine.core.values import Analysis, Case
-from engine.methods.contrast import Contrast, place_of
+from engine.methods.contrast import Contrast, checked_texts
 
 LEAD = "Why these words and not others? Each passage is left out, to see which of the two it makes likelier."
 OTHERS = "Other words"
@@ -66,11 +66,11 @@ def _can_be_asked(case: Case, written: str, instead: str) -> bool:
         st.caption(LEAD)
         return False
     try:
-        place_of(case.answer.text, written)
+        checked_texts(case.answer.text, written, instead)
     except InputError as error:
         st.error(plain(str(error)))
         return False
-    return written != instead
+    return True
 
 
 def _results(case: Case, written: str = "", instead: str = "") -> None:

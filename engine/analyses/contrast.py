@@ -27,8 +27,9 @@ from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel
 
 ALIKE = 0.2  # nats: a quarter likelier
-BEFORE, AFTER = re.compile(r"[\w.,’'$€£-]*$"), re.compile(r"[\w.,’'%-]*")  # what a word or a number holds
-MOST_BEFORE = 8  # words in front that tell a place apart
+BEFORE, AFTER = re.compile(r"[\w$€£][\w.,’'$€£-]*$"), re.compile(r"[\w.,’'%-]*")  # what a word or a number holds
+LONGEST = 40  # characters of it on either side
+MOST_BEFORE = 200  # characters in front that tell a place apart
 
 
 class ContrastOptions(ByModel, frozen=True):
@@ -54,15 +55,18 @@ def proposed(case: Case) -> tuple[tuple[str, str], ...]:
 
 
 def _told_apart(text: str, at: int, old: str, new: str) -> tuple[str, str] | None:
-    """The texts with as many words in front as it takes to find the place; None where these do not do."""
+    """The texts with as many words in front as it takes to find the place; None where it takes too many."""
     start, end = at + len(old) - len(old.lstrip()), at + len(old.rstrip())
-    start -= len(BEFORE.search(text, 0, start)[0])  # type: ignore[index]  # whole numbers and words
-    rest = AFTER.match(text, end)[0].rstrip(".,")  # type: ignore[index]
-    end, new = end + len(rest), new.rstrip() + rest
-    for _ in range(MOST_BEFORE):
+    begun, rest = BEFORE.search(text, max(0, start - LONGEST), start), AFTER.match(text, end, end + LONGEST)
+    start = begun.start() if begun else start
+    after = rest[0].rstrip(".,’'-") if rest else ""
+    end, new = end + len(after), new.rstrip() + after
+    while at - start <= MOST_BEFORE:
         written = text[start:end]
         if _first_is(text, written, start):
             return written, f"{text[start:at]}{new}".strip()
+        if not start:
+            break
         start = len(text[:start].rstrip())
         start = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
     return None
@@ -139,7 +143,7 @@ def _blocks(case: Case, found: Contrast, review: Review | None = None) -> list[B
 
     caption = f"Positive: the passage speaks for “{found.written}”. Negative: for “{found.instead}”. In nats."
     heads = ("Passage", "Left out of all", "Alone")
-    facts = Facts(
+    told = Facts(
         (
             ("Written", found.written),
             ("Compared with", found.instead),
@@ -151,7 +155,7 @@ def _blocks(case: Case, found: Contrast, review: Review | None = None) -> list[B
     )
     return [
         plain(in_words(found)),
-        facts,
+        told,
         *notices(effect.notes),
         table(caption, heads, map(row, order), numeric={1, 2}),
     ]

@@ -9,7 +9,6 @@ of the answer behind the words, and contrasts of whole answers.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace as changed
@@ -61,16 +60,18 @@ def place_of(answer: str, words: str) -> Span:
     >>> place_of("In 1874, not 187", "187")
     (13, 16)
     """
-    left, right = (r"(?<!\w)" if _spaced(words[:1]) else ""), (r"(?!\w)" if _spaced(words[-1:]) else "")
-    found = re.search(left + re.escape(words) + right, answer) if words else None
-    if found is None:
-        raise InputError(f"The answer does not have the words {words!r}. Copy them from the answer.")
-    return found.span()
+    start = answer.find(words) if words else -1
+    while start >= 0:
+        end = start + len(words)
+        if not (_goes_on(words[0], answer[start - 1 : start]) or _goes_on(words[-1], answer[end : end + 1])):
+            return start, end
+        start = answer.find(words, start + 1)
+    raise InputError(f"The answer does not have the words {words!r}. Copy them from the answer.")
 
 
-def _spaced(sign: str) -> bool:
-    """Whether letters next to this sign are of its word: not next to a point, nor in Chinese or Thai."""
-    return sign.isascii() and sign.isalnum()
+def _goes_on(sign: str, beyond: str) -> bool:
+    """Whether the word with this sign at its end goes on beyond it: not after a point, nor in Chinese or Thai."""
+    return sign.isascii() and sign.isalnum() and (beyond.isalnum() or beyond == "_")
 
 
 def checked_texts(answer: str, written: str, instead: str) -> Span:

@@ -31,7 +31,7 @@ from engine.models.writing import Tokens, choose_clearly
 # On a CPU 32 rows of 1.5 B parameters are written 19 times as fast as one after the other, 16 rows 12 times.
 CPU_ROWS, GPU_ROWS = 32, 64
 FLOOR = 1e-3  # nats, float32: over ten times what a batch moves a difference of two log-probabilities by
-HALF_FLOOR = 0.5  # nats, bfloat16 and float16: hardly an answer is without a choice closer than this
+HALF_FLOOR = 0.5  # nats, bfloat16 and float16: so far rounding alone may move a log-probability
 ROOM = 64  # tokens more than a joined cache holds, before all of it is copied
 KEPT = 8  # prompts whose cache is kept for others that begin alike
 Take = Callable[[], WritingRequest | None]

@@ -180,6 +180,20 @@ def test_the_place_of_an_edit_is_told_apart_by_the_words_before_it():
     assert _told_apart(text, text.index("9"), "9", "8") == ("9", "8")
     twice = "It is 5. It is 5."
     assert _told_apart(twice, twice.rindex("5"), "5", "6") == ("5. It is 5", "5. It is 6")
+    assert _told_apart("Of 89,000 'in all'", 3, "89", "98") == ("89,000", "98,000")
+    assert _told_apart("he said 'Lind'", 9, "Lind", "Berg") == ("Lind", "Berg")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a" * 200_000 + " 1934 end", ("1934", "1932")),
+        ("a." * 100_000 + "1934" + "b" * 100_000, None),
+        ("1934 " * 40_000, None),
+    ],
+)
+def test_the_place_of_an_edit_in_an_answer_made_to_stall(text, found):
+    assert _told_apart(text, text.rindex("1934"), "1934", "1932") == found
 
 
 def test_the_edits_of_a_check_are_proposed():
