@@ -70,7 +70,7 @@ def place_of(answer: str, words: str) -> Span:
 
 
 def _goes_on(sign: str, beyond: str) -> bool:
-    """Whether the word with this sign at its end goes on beyond it: not after a point, nor in Chinese or Thai."""
+    """Whether the word whose end is this sign has letters beyond it: not after a point, nor in Chinese or Thai."""
     return sign.isascii() and sign.isalnum() and (beyond.isalnum() or beyond == "_")
 
 
