@@ -17,7 +17,8 @@ import numpy as np
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt, Segment, Value
-from engine.models.protocols import LanguageModel, Writer, require
+from engine.models.offsets import common_length
+from engine.models.protocols import LanguageModel, TokenPrompt, Writer, require
 from engine.models.replies import parse_option
 from engine.models.verdicts import softmax
 from engine.prompts import fill
@@ -105,14 +106,24 @@ def probabilities(
     """For each prompt the share of each option among all of them (sum 1), by the likelihood of its text after it."""
     require(model, "score")
     ids = [[token.id for token in model.encode_answer(option).tokens] for option in options]
-    coded = map(model.encode, prompts)
+    coded = list(map(model.encode, prompts))
     together = getattr(model, "score_continuations", None)
     sums = (
-        together(list(coded), ids, watch)
+        together(coded, ids, watch, _worked_examples(prompts, coded))
         if together
         else np.array([[model.score([one], option, watch).sum() for option in ids] for one in coded])
     )
     return [dict(zip(options, softmax(row).tolist(), strict=True)) for row in sums]
+
+
+def _worked_examples(prompts: Sequence[Prompt], coded: Sequence[TokenPrompt]) -> int:
+    """The ids that all begin with, up to the end of their worked examples; 0 without examples."""
+    kinds = [segment.kind for segment in prompts[0].segments]
+    if "demonstration" not in kinds:
+        return 0
+    last = max(place for place, kind in enumerate(kinds) if kind == "demonstration")
+    head = next((start for segment, start, _ in coded[0].spans if segment > last), 0)
+    return min(common_length(coded[0].ids[:head], prompt.ids[:-1]) for prompt in coded)
 
 
 def _likeliest(prompt: Prompt, shares: dict[str, float]) -> Choice:

@@ -31,7 +31,7 @@ from engine.models.loading import gguf_file, load_parts, revision_of
 from engine.models.memory import check_fits
 from engine.models.offsets import close_gaps, spans_of_ids, stable_text
 from engine.models.protocols import Can, Ids, LogProbs, TokenPrompt, WritingRequest, WrittenAnswer
-from engine.models.scoring import continuation_scores, scores_by_batch, scores_from_prefix, worth_reusing
+from engine.models.scoring import Beginning, continuation_scores, scores_by_batch, scores_from_prefix, worth_reusing
 from engine.models.writing import Tokens, write_alone
 
 # Llama 2, Mistral 7B v0.1 and Gemma 1 put a space before whatever they tokenise: a prompt tokenised piece by piece
@@ -116,6 +116,7 @@ class HuggingFaceModel:
         self._segment_tokenizer = prefixless(tokenizer)
         self.can = Can(generate=True, score=True, gradients=True)
         self._turns = Turns()
+        self._beginning = Beginning()
         self._tokenizing = threading.Lock()
 
     @classmethod
@@ -243,13 +244,16 @@ class HuggingFaceModel:
             return knockout_scores(module, prompt.ids, removed, answer_ids, watch)
 
     def score_continuations(
-        self, prompts: Sequence[TokenPrompt], continuations: Sequence[Ids], watch: Watch = Watch()
+        self, prompts: Sequence[TokenPrompt], continuations: Sequence[Ids], watch: Watch = Watch(), head: int = 0
     ) -> LogProbs:
-        """log p(continuation | prompt) in nats, shape (len(prompts), len(continuations)); shared text is read once."""
+        """log p(continuation | prompt) in nats, shape (len(prompts), len(continuations)); shared text is read once.
+
+        The first `head` ids, which all must have, are kept for the next call.
+        """
         for prompt in prompts:
             check_fits(prompt, self.window, max(map(len, continuations)), self.name)
         with self.hold(watch) as module, cancellable(module, watch):
-            return continuation_scores(module, [prompt.ids for prompt in prompts], continuations)
+            return continuation_scores(module, [prompt.ids for prompt in prompts], continuations, self._beginning, head)
 
     def generate(
         self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch = Watch()

@@ -109,11 +109,33 @@ def logprobs_of(ids: Ids, logits: torch.Tensor) -> torch.Tensor:
     return logits.float().log_softmax(-1).gather(-1, target)[:, 0]
 
 
+class Beginning:
+    """The beginning of prompts that was read last, with its cache."""
+
+    def __init__(self) -> None:
+        self._ids: Ids = ()
+        self._cache: Any = None
+
+    def read(self, module: Any, ids: Ids) -> Any:
+        """The cache after `ids`, to be copied by who writes to it; None for a model without one."""
+        if self._ids != ids:
+            self._cache, self._ids = _ahead(module, ids, None)[1], ids
+        return self._cache
+
+
 @torch.no_grad()
-def continuation_scores(module: Any, prompts: Sequence[Ids], continuations: Sequence[Ids]) -> LogProbs:
-    """log p(continuation | prompt) in nats, shape (prompts, continuations); a cache lets shared text be read once."""
-    shared = min(common_length(prompts[0], prompt[:-1]) for prompt in prompts)
-    begun = _ahead(module, prompts[0][:shared], None)[1] if shared and len(prompts) > 1 else None
+def continuation_scores(
+    module: Any, prompts: Sequence[Ids], continuations: Sequence[Ids], beginning: Beginning, head: int = 0
+) -> LogProbs:
+    """log p(continuation | prompt) in nats, shape (prompts, continuations); a cache lets shared text be read once.
+
+    The first `head` ids, the same in all, are read in `beginning`, which keeps them for the next call. They are always
+    read apart from the rest, kept or not: scores are the same to the bit, whatever was asked before.
+    """
+    shared = min(common_length(prompts[0], prompt[:-1]) for prompt in prompts) if len(prompts) > 1 else head
+    begun = beginning.read(module, prompts[0][:head]) if head else None
+    if shared > head:
+        begun = _ahead(module, prompts[0][head if begun else 0 : shared], deepcopy(begun))[1]
     found = np.empty((len(prompts), len(continuations)))
     for row, prompt in zip(found, prompts, strict=True):
         first, cache = _ahead(module, prompt[shared:] if begun else prompt, deepcopy(begun))

@@ -1,8 +1,8 @@
 """What ARE is compared with (appendix C.2), each with the chosen model: DRQA, RARR, CCVER, an EFEC-style editor.
 
 DRQA: one search with question and answer, no edit. RARR: questions that check the whole answer, evidence for each, an
-agreement gate, an edit of the whole answer. CCVER: the same gate and edit with yes/no questions. EFEC-style: RARR's
-questions, then one edit by all evidence. All but DRQA ask by a language model and are not offered without one.
+agreement gate by question and evidence, an edit of the whole answer. CCVER: the same gate and edit with yes/no
+questions. EFEC-style: RARR's questions, then one edit by all evidence. All but DRQA need a language model.
 Left out: EFEC's trained T5 (not shipped), CCVER's summaries of web pages. The last part compares facts with questions.
 """
 
@@ -17,14 +17,15 @@ from typing import Literal
 from engine.core.errors import CannotDo, InputError
 from engine.core.metrics import ENTAILED, attribution_precision_unpaired, attribution_recall
 from engine.core.progress import Watch
+from engine.core.settings import Decoding
 from engine.core.values import Prompt, Segment, Value
 from engine.methods.are.are import entailment_matrix, measured, measures
 from engine.methods.are.decompose import decompose, plain
-from engine.methods.are.edit import asked_edit
+from engine.methods.are.edit import shares_half
 from engine.methods.are.evidence import find_evidence
 from engine.methods.are.tools import Task
 from engine.methods.are.values import Decomposition, Evidence, Exchange, Measures
-from engine.methods.are.verdict import ask_verdict, asked
+from engine.methods.are.verdict import asked, asked_ruling
 from engine.models.protocols import LanguageModel, Writer, require
 from engine.models.replies import lines
 from engine.prompts import ask
@@ -105,14 +106,14 @@ def efec_style(run: _Run) -> Baseline:
     """All evidence, then one edit of the whole answer (after Thorne and Vlachos 2021; their T5 is not shipped)."""
     queries = _questions(run, "check_questions", run.answer)
     found = run.best(queries)
-    kept = list(dict.fromkeys(one.text for one in found if one is not None))
-    revised_answer = _edited(run, run.answer, "\n".join(kept)) if kept else run.answer
+    replies = [_reply(query, one) for query, one in zip(queries, found, strict=True) if one is not None]
+    revised_answer = _edited(run, run.answer, "\n".join(replies)) if replies else run.answer
     run.notes.append("EFEC's trained T5 editor is not included; the chosen model edits instead.")
     return _result(run, queries, found, revised_answer)
 
 
 def _research_and_revise(run: _Run, kind: Kind) -> Baseline:
-    """For each question: evidence, gate (does it disagree with the answer so far), edit; then the same by clause.
+    """For each question: evidence, gate (does its reply disagree with the answer so far), edit; then by clause.
 
     RARR (Gao et al. 2023) asks questions that check the answer, CCVER (Chen et al. 2024) yes/no questions.
     """
@@ -121,8 +122,9 @@ def _research_and_revise(run: _Run, kind: Kind) -> Baseline:
     clauses = enumerate(run.found.clauses)
     by_clause = [(query, number) for number, clause in clauses for query in _questions(run, kind, clause.text)]
     beside = run.best([query for query, _ in by_clause])
-    aggregated = _aggregated(run, _revised(run, beside), beside, [number for _, number in by_clause])
-    return _result(run, queries, found, _revised(run, found), aggregated)
+    clause_queries, numbers = [query for query, _ in by_clause], [number for _, number in by_clause]
+    aggregated = _aggregated(run, _revised(run, clause_queries, beside), beside, numbers)
+    return _result(run, queries, found, _revised(run, queries, found), aggregated)
 
 
 def _questions(run: _Run, kind: Kind, text: str) -> tuple[str, ...]:
@@ -134,22 +136,46 @@ def _questions(run: _Run, kind: Kind, text: str) -> tuple[str, ...]:
     return queries
 
 
-def _revised(run: _Run, found: Sequence[Evidence | None]) -> str:
-    """The answer after a gate and an edit for each evidence."""
+def _revised(run: _Run, queries: Sequence[str], found: Sequence[Evidence | None]) -> str:
+    """The answer after a gate and an edit for each question's evidence."""
     text = run.answer
-    for done, one in enumerate(found):
+    for done, (query, one) in enumerate(zip(queries, found, strict=True)):
         run.watch.step(run.name, done, len(found))
-        if one is not None:
-            ruling, exchange = ask_verdict(text, one.text, text, run.writer, run.watch, demonstrations=run.shown)
-            run.exchanges.append(exchange)
-            text = _edited(run, text, one.text) if ruling.verdict == "editing_required" else text
+        if one is not None and _disagrees(run, text, query, one):
+            text = _edited(run, text, _reply(query, one))
     return text
 
 
-def _edited(run: _Run, text: str, evidence: str) -> str:
-    edit, exchange = asked_edit(text, evidence, run.writer, run.watch, demonstrations=run.shown)
+def _disagrees(run: _Run, text: str, query: str, one: Evidence) -> bool:
+    """RARR's agreement gate: whether the evidence replies to the question otherwise than the answer."""
+    question = ask("agreement", answer=text, question=query, evidence=one.text)
+    ruling, exchange = asked_ruling("agreement", question, run.writer, run.watch, run.shown)
     run.exchanges.append(exchange)
-    return edit.after if edit else text
+    return ruling.verdict == "editing_required"
+
+
+def _reply(query: str, one: Evidence) -> str:
+    return f"{query} {one.text}"
+
+
+def _edited(run: _Run, text: str, evidence: str) -> str:
+    """The answer as the model corrects it by questions and their evidence; as it was where its reply has no fix."""
+    prompt = ask("revise_answer", run.shown, answer=text, evidence=evidence)
+    limit = Decoding(max_new_tokens=max(300, 100 + 3 * len(text.split())))
+    reply = run.writer.generate(prompt, limit, None, run.watch)
+    fix = parse_revision(reply.text, text) if reply.finished else None
+    run.exchanges.append(Exchange(step="edit", prompt=prompt.text, reply=reply.text, parsed=fix is not None))
+    return fix or text
+
+
+def parse_revision(reply: str, answer: str) -> str | None:
+    """The corrected answer: all that follows a reply's first line; None where it shares less than half of the words.
+
+    >>> parse_revision("1913, not 1911.\\nIt burned down in 1913.", "It burned down in 1911.")
+    'It burned down in 1913.'
+    """
+    fix = reply.strip().partition("\n")[2].strip()
+    return fix if shares_half(answer, fix) else None
 
 
 def _result(

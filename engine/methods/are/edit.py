@@ -207,14 +207,16 @@ def parse_edit(reply: str, fact: str) -> tuple[str, str] | None:
     The fix is the last line that shares half of its words with the fact; what comes behind it is left out.
     """
     said = lines(reply)[:_MOST_LINES]
-    mine = fact.lower().split()
-    fixes = [
-        line
-        for line in said[1:]
-        if len(line.split()) <= 3 * len(mine)  # else less than half can be shared
-        and SequenceMatcher(None, mine, line.lower().split(), autojunk=False).ratio() >= 0.5
-    ]
+    fixes = [line for line in said[1:] if shares_half(fact, line)]
     return (said[0], fixes[-1]) if fixes else None
+
+
+def shares_half(text: str, other: str) -> bool:
+    """Whether two texts share half of their words, in order."""
+    mine, theirs = text.lower().split(), other.lower().split()
+    if len(theirs) > 3 * len(mine):  # so that half cannot be shared
+        return False
+    return SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= 0.5
 
 
 def in_its_place(fix: str, fact: str, evidence: str) -> str:
@@ -235,7 +237,7 @@ def asked_edit(
 ) -> tuple[Edit | None, Exchange]:
     """A language model's edit, not yet checked, and the exchange; no edit where the reply cannot be parsed.
 
-    `fact` may be a whole answer, so the limit grows with it; a line cut at the limit is not read as a fix.
+    The limit grows with the fact; a line cut at the limit is not read as a fix.
     """
     prompt = ask("edit", demonstrations, fact=fact, evidence=evidence)
     limit = Decoding(max_new_tokens=max(200, 100 + 2 * len(fact.split())))

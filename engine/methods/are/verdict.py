@@ -78,15 +78,22 @@ def mean(whole: Judged, alone: Judged, span: Span, thresholds: Thresholds) -> Ju
 def ask_verdict(
     fact: str, evidence: str, context: str, writer: Writer, watch: Watch = Watch(), *, demonstrations: int = 0
 ) -> tuple[Ruling, Exchange]:
-    """A language model's ruling, and the exchange that it comes from.
+    """A language model's ruling on a fact in its context, and the exchange that it comes from."""
+    question = ask("verdict", context=context, fact=fact, evidence=evidence)
+    return asked_ruling("verdict", question, writer, watch, demonstrations)
+
+
+def asked_ruling(
+    name: str, question: Prompt, writer: Writer, watch: Watch = Watch(), demonstrations: int = 0
+) -> tuple[Ruling, Exchange]:
+    """A language model's ruling on a question made from template `name`, and the exchange that it comes from.
 
     A model that scores rules by likelihood: `scores` are the shares of the three answers (not calibrated), and there is
     no reasoning. Another model's reply is read; it may come out unparsed.
     """
     # The worked examples' replies have the form that is asked for.
-    form = "choose_one" if can_score(writer) else "reason_first"
-    question, tail = ask("verdict", context=context, fact=fact, evidence=evidence), fill(form, options=", ".join(WORDS))
-    prompt = with_examples("verdict", question, demonstrations, tail, reasoned=not can_score(writer))
+    tail = fill("choose_one" if can_score(writer) else "reason_first", options=", ".join(WORDS))
+    prompt = with_examples(name, question, demonstrations, tail, reasoned=not can_score(writer))
     choice = choose(writer, prompt, tuple(WORDS), _option, decoding=SHORT, watch=watch)
     exchange = Exchange(
         step="verdict",

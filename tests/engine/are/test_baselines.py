@@ -8,7 +8,15 @@ import pytest
 
 from engine.core.errors import CannotDo, InputError
 from engine.core.metrics import d_correct, n_c, paired
-from engine.methods.are.baselines import NAMES, entropies, entropy, offered, parse_questions, run_baseline
+from engine.methods.are.baselines import (
+    NAMES,
+    entropies,
+    entropy,
+    offered,
+    parse_questions,
+    parse_revision,
+    run_baseline,
+)
 from engine.methods.are.tools import Tools
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
@@ -23,13 +31,15 @@ def run(name, writer=None):
 
 
 def asked_of(question, answer=ANSWER):
-    """A model that asks `question` about anything, sees 1932 disagree with 1934, and mends the year."""
+    """A model that asks `question` about anything, sees 1932 disagree with 1934 on it, and mends the year."""
 
     def reply(asked):
         if asked.startswith("You check an answer"):
             return question
-        if asked.startswith("You compare a fact"):
-            return "It says 1934.\ndisagrees" if "1934" in asked and "1932" in asked else "Fine.\nagrees"
+        if asked.startswith("You compare an answer"):
+            answered, _, rest = asked.rpartition("\nAnswer: ")[2].partition("\nQuestion: ")
+            disagrees = rest.startswith(question) and "1934" in rest and "1932" in answered
+            return "It says 1934.\ndisagrees" if disagrees else "Fine.\nagrees"
         return "The year.\n" + answer.replace("1932", "1934")
 
     return ScriptedWriter(reply)
@@ -66,6 +76,27 @@ def test_rarr_and_ccver_ask_about_the_whole_answer_pass_the_gate_and_edit(name, 
     steps = [said.step for said in found.exchanges]
     assert steps.count("questions") == 3  # the answer, then its two clauses
     assert "verdict" in steps and "edit" in steps  # replies of the gate and the editor are kept, too
+
+
+def test_an_edit_of_several_paragraphs_keeps_them_and_one_of_other_words_is_not_taken():
+    answer = "It opened in 1932.\n\nIt rained all day."
+    assert parse_revision("The year.\n" + answer.replace("1932", "1934"), answer) == answer.replace("1932", "1934")
+    assert parse_revision("The year.\nNobody knows when.", answer) is None
+    assert parse_revision("Only what differs.", answer) is None
+
+
+def test_an_edit_that_was_cut_off_is_not_taken():
+    usual = asked_of("When did it open?").replies
+    answer = ANSWER + " It rained all day." * 50
+
+    def reply(asked):
+        return usual(asked) if not asked.startswith("You correct") else "year " * 600 + "\n" + answer.replace("2", "4")
+
+    found = run_baseline("rarr", task(answer, TEXTS, Tools(WordVerifier(), judge=ScriptedWriter(reply))))
+    edits = [said for said in found.exchanges if said.step == "edit"]
+    assert found.revised == answer
+    assert edits and not any(said.parsed for said in edits)
+    assert all(parse_revision(said.reply, answer) for said in edits)  # but for its end that is missing
 
 
 def test_ccver_searches_with_yes_no_questions_only_and_a_reply_without_one_is_said():

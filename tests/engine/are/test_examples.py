@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.settings import Verification
 from engine.methods.are.are import check_answer
-from engine.methods.are.baselines import parse_questions
+from engine.methods.are.baselines import parse_questions, parse_revision
 from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
 from engine.methods.are.edit import asked_edit, parse_edit
 from engine.methods.are.evidence import Sources
@@ -20,7 +20,8 @@ from tests.engine.are.scripted import WordVerifier
 
 def test_every_example_is_read_by_its_own_parser():
     shipped = examples()
-    three = ("answer_from_memory", "clauses", "facts", "verdict", "edit", "check_questions", "yes_no_questions")
+    three = ("answer_from_memory", "clauses", "facts", "verdict", "agreement", "edit", "revise_answer")
+    three += ("check_questions", "yes_no_questions")
     assert {name: len(rows) for name, rows in shipped.items()} == {
         **dict.fromkeys(three, 3),
         **dict.fromkeys(("sub_questions", "principle"), 2),
@@ -34,8 +35,11 @@ def test_every_example_is_read_by_its_own_parser():
         assert parse_facts(example.reply, example.given["clause"]) == example.reply.split("\n")
     for example in shipped["edit"]:
         assert parse_edit(example.reply, example.given["fact"]) == tuple(example.reply.split("\n"))
-    verdicts = [parse_verdict(example.reply)[0] for example in shipped["verdict"]]
-    assert verdicts == ["supportive", "editing_required", "irrelevant"]
+    for example in shipped["revise_answer"]:
+        assert parse_revision(example.reply, example.given["answer"]) == example.reply.partition("\n")[2]
+    for kind in ("verdict", "agreement"):
+        verdicts = {parse_verdict(example.reply)[0] for example in shipped[kind]}
+        assert verdicts == {"supportive", "editing_required", "irrelevant"}
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -13,7 +13,8 @@ from engine.core.values import Prompt, Segment
 from engine.models.closed import Choice, after, by_likelihood, choose, closed, probabilities
 from engine.models.protocols import Can
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.prompts import ask
+from engine.models.verdicts import softmax
+from engine.prompts import ask, with_examples
 from tests.tiny import KINDS, tiny_model
 
 BODY = ask("verdict", context="c", fact="f", evidence="e")
@@ -64,6 +65,27 @@ def test_reading_what_is_shared_once_gives_the_scores_of_each_option_alone(kind)
     alone = np.array([[model.score([prompt], one).sum() for one in ids] for prompt in coded])
     assert model.score_continuations(coded, ids) == pytest.approx(alone, abs=2e-4)
     assert model.score_continuations(coded[:1], ids) == pytest.approx(alone[:1], abs=2e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_worked_examples_are_read_once_and_the_shares_are_those_of_a_model_that_was_asked_nothing_before(kind):
+    model, read = tiny_model(kind), []
+    prompts = [
+        with_examples("verdict", ask("verdict", context="c", fact="f", evidence=evidence), 1, reasoned=False)
+        for evidence in ("one", "two or three")
+    ]
+    first = probabilities(model, prompts[:1], OPTIONS)
+    hook = model.module.get_input_embeddings().register_forward_hook(
+        lambda _, given, __: read.append(given[0].shape[1])
+    )
+    second = probabilities(model, prompts[1:], OPTIONS)
+    hook.remove()
+    assert second == probabilities(tiny_model(kind), prompts[1:], OPTIONS)
+    assert first == probabilities(model, prompts[:1], OPTIONS)
+    whole, ids = model.encode(prompts[1]), [[t.id for t in model.encode_answer(o).tokens] for o in OPTIONS]
+    alone = [[model.score([whole], one).sum() for one in ids]]
+    assert list(second[0].values()) == pytest.approx(softmax(np.array(alone))[0].tolist(), rel=1e-3)
+    assert max(read) < len(whole.ids) / 2
 
 
 def test_of_equal_shares_the_first_wins():
