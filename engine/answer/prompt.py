@@ -10,7 +10,7 @@ from typing import Any
 from engine.core.files import now, package_versions
 from engine.core.settings import Decoding, Prompting
 from engine.core.text import content_words
-from engine.core.values import Passage, Prompt, Segment, Stamp, Value, decoded
+from engine.core.values import Json, Passage, Prompt, Segment, Stamp, Value, decoded
 from engine.prompts import examples, fill, system, templates_hash
 
 FILE = Path(__file__).with_name("demonstrations.json")
@@ -124,11 +124,14 @@ def stamp_of(
     """The origin of an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
 
     `template` joins the hash of the engine's prompt `templates` with that of the model's chat template. The settings
-    name the GGUF file where llama.cpp writes in place of a local model's own weights.
+    name the GGUF file where llama.cpp writes in place of a local model's own weights, and tell of a batch that was not
+    to be exact: alone the model may choose other words.
     """
     own = templates_hash(*templates)
     chat, llama_cpp = getattr(model, "template", ""), getattr(model, "llama_cpp", None)
-    writer = {"llama_cpp": {"file": llama_cpp.file.name}} if llama_cpp is not None else {}
+    writer: Json = {"llama_cpp": {"file": llama_cpp.file.name}} if llama_cpp is not None else {}
+    if not getattr(model, "exact", True):
+        writer["batch"] = {"exact": False}
     return Stamp(
         model=model.name,
         revision=getattr(model, "revision", ""),

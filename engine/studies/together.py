@@ -40,7 +40,7 @@ class Together:
     def __init__(self, model: BatchWriter, rows: int, exact: bool) -> None:
         self.name, self.can, self.model = model.name, model.can, model
         self.encode, self.encode_answer, self.score = model.encode, model.encode_answer, model.score
-        self._rows, self._exact = rows, exact
+        self._rows, self.exact = rows, exact
         self._lock = threading.Lock()
         self._waiting: list[_Call] = []
         self._going: dict[WritingRequest, _Call] = {}
@@ -106,7 +106,7 @@ class Together:
         """Write until nobody waits."""
         while self._more():
             try:
-                for written in self.model.write_stream(self._take, self._rows, self._exact, self._watch):
+                for written in self.model.write_stream(self._take, self._rows, self.exact, self._watch):
                     self._hand_out(written)
             except Exception:  # whose fault it is shows when each writes for itself; Cancelled: nobody waits
                 self._give_up()

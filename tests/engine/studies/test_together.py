@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
+from engine.answer.prompt import stamp_of
 from engine.cases.case_file import read_case_file
 from engine.core.errors import Cancelled, GroundworkError, ModelError
 from engine.core.progress import Watch
-from engine.core.settings import Decoding
+from engine.core.settings import Decoding, Prompting
 from engine.core.values import Prompt, Segment
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.protocols import WritingRequest, WrittenAnswer
@@ -236,3 +237,9 @@ def test_writing_stops_when_nobody_waits_and_begins_anew_for_the_next():
     model.gate.set()
     assert shared.generate(prompt, Decoding()).text == "On a."
     assert model.taken == ["a", "a"]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_stamp_of_an_answer_tells_of_a_batch_that_was_not_to_be_exact(exact):
+    stamp = stamp_of(Together(Listed(), 8, exact), Prompting(), Decoding())
+    assert stamp.settings.get("batch") == (None if exact else {"exact": False})
