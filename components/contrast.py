@@ -9,6 +9,7 @@ import streamlit as st
 
 from components import state
 from components.analysis_run import as_reported, ask_for, banners, is_open
+from components.export_figure import export_button
 from components.figures import BUTTONS, GREY
 from components.html import chart_text, plain, text_after
 from components.style import NEGATIVE, POSITIVE
@@ -18,6 +19,7 @@ from engine.cases.blocks import name_of
 from engine.core.errors import InputError, RecordError
 from engine.core.values import Analysis, Case
 from engine.methods.contrast import Contrast, checked_texts
+from engine.report.drawings import drawn_contrast
 
 LEAD = "Why these words and not others? Each passage is left out, to see which of the two it makes likelier."
 OTHERS = "Other words"
@@ -85,6 +87,7 @@ def _results(case: Case, written: str = "", instead: str = "") -> None:
             banners(found.effect.notes)
             st.markdown(plain(in_words(found)))
             st.plotly_chart(_bars(case, found), key=f"bars_{analysis.id}", config=BUTTONS)
+            export_button(partial(drawn_contrast, case, found), key=analysis.id)
             with st.expander("All figures"):
                 as_reported(case, analysis)
 

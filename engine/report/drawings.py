@@ -19,6 +19,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from engine.analyses.case_verdict import FactState, fact_verdicts
+from engine.analyses.contrast import in_words
 from engine.analyses.facts import tracked_runs
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.token_map import TokenMap
@@ -30,6 +31,7 @@ from engine.cases.review import Review
 from engine.core.canonical import content_hash
 from engine.core.values import Attribution, Case, Value
 from engine.methods.are.values import AreRecord
+from engine.methods.contrast import Contrast
 from engine.methods.faithfulness import Curves
 from engine.methods.raise_.values import ReasonStep, Solution, method_of, similarity
 from engine.methods.refinement.values import Refinement, Signals, Word
@@ -146,25 +148,49 @@ def drawn_occlusion(case: Case, found: Attribution) -> Drawing:
     for (start, stop), scores in zip(found.spans, found.scores, strict=True):
         whole = (start, stop) == (0, len(case.answer.text))
         name = "The whole answer" if whole else without_markers(case.answer.text[start:stop])
-        cells = (
-            Span(text=f"{v:+.2f}", colour=POSITIVE if v >= 0 else NEGATIVE, depth=abs(v) / top if top else 0.0, value=v)
-            for v in scores
-        )
-        rows.append((name, tuple(cells)))
-    heads = ("Answer", *(", ".join(map(str, numbers)) for numbers in found.sources))
-    measured = {"numerical": found.numerical_floor, "an unrelated passage": found.placebo_floor}
-    floors = ", ".join(f"{f:.3g} {found.unit} ({n})" for n, f in measured.items() if f is not None)
+        rows.append((name, _score_cells(scores, top)))
     said = (
         f"{found.method.capitalize()} by {found.model}, in {found.unit}; columns are passages. Positive: the source"
-        f" makes the answer more likely. {f'Floors: {floors}.' if floors else ''}"
+        f" makes the answer more likely. {_floors_said(found)}"
     )
-    return _drawing(case, "occlusion", said, [Grid(heads=heads, rows=tuple(rows))])
+    return _drawing(case, "occlusion", said, [Grid(heads=("Answer", *_sources(found)), rows=tuple(rows))])
+
+
+def drawn_contrast(case: Case, found: Contrast) -> Drawing:
+    """What each passage does to the choice between two texts: left out, and alone where that was measured."""
+    effect = found.effect
+    measured = {"left out": effect.scores[0], "alone": next(iter(effect.details.alone), ())}
+    top = max(abs(v) for scores in measured.values() for v in scores)
+    rows = tuple((name, _score_cells(scores, top)) for name, scores in measured.items() if scores)
+    heads = (f"{found.written} → {found.instead}", *_sources(effect))
+    said = (
+        f"{in_words(found)} In {effect.unit}; columns are passages. Positive: the passage speaks for"
+        f" “{found.written}”. {_floors_said(effect)}"
+    )
+    return _drawing(case, "contrast", said, [Grid(heads=heads, rows=rows)])
+
+
+def _score_cells(scores: Sequence[float], top: float) -> tuple[Span, ...]:
+    return tuple(
+        Span(text=f"{v:+.2f}", colour=POSITIVE if v >= 0 else NEGATIVE, depth=abs(v) / top if top else 0.0, value=v)
+        for v in scores
+    )
+
+
+def _sources(found: Attribution | UsedSupports) -> list[str]:
+    return [", ".join(map(str, numbers)) for numbers in found.sources]
+
+
+def _floors_said(found: Attribution) -> str:
+    measured = {"numerical": found.numerical_floor, "an unrelated passage": found.placebo_floor}
+    floors = ", ".join(f"{f:.3g} {found.unit} ({n})" for n, f in measured.items() if f is not None)
+    return f"Floors: {floors}." if floors else ""
 
 
 def drawn_use(case: Case, found: UsedSupports) -> Drawing:
     """Use and support of each sentence and passage: two grids of one tint, which tells the quadrant."""
     names = [without_markers(case.answer.text[start:end]) for start, end in found.spans]
-    sources = [", ".join(map(str, numbers)) for numbers in found.sources]
+    sources = _sources(found)
 
     def grid(head: str, form: str, value: Callable[[UseAndSupport], float]) -> Grid:
         rows = (

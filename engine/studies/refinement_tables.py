@@ -38,7 +38,7 @@ from engine.studies.values import Cell, Column, Measure, Results, Row, StudyTabl
 
 @dataclass(frozen=True)
 class Score:
-    """A score of an answer: its field, its column, and what no answer counts as."""
+    """A score of an answer: its field, its column, and what no answer counts as (None: it is left out)."""
 
     field: str
     column: Column
@@ -53,8 +53,8 @@ SCORES = (
     Score("str_em", Column.of("STR-EM (share) ↑"), 0.0),
     Score("s3", Column.of("S3 (share) ↑"), None),
     Score("unsupported", Column.of("content words in no passage (words) ↓"), None),
-    Score("words", Column.of("words (words)"), 0.0),
-    Score("citations", Column.of("citations (per answer)"), 0.0),
+    Score("words", Column.of("words (words)"), None),
+    Score("citations", Column.of("citations (per answer)"), None),
 )
 RUNS = "runs (question x seed)"  # what n counts where seeds are not averaged
 
@@ -81,7 +81,8 @@ def score_tables(
         (Column(name="condition"), *(s.column for s in defined)),
         ((name, *(measure(own, s.field, s.lost) for s in defined)) for name, own in by.items()),
         rows,
-        "Seeds are averaged per question. A score's n leaves out answers for which it is undefined.",
+        "Seeds are averaged per question. A score's n leaves out answers for which it is undefined. A failed answer"
+        " counts 0 in recall and STR-EM and is left out of the others.",
         shows="grounded refinement, Tables 1 and 3",
     )
     return [
@@ -89,7 +90,7 @@ def score_tables(
         _outcomes(rows, by),
         _added(rows, by),
         _comparisons(rows, by, pairs, defined),
-        _gated(rows, by, defined, marks),
+        _gated(rows, defined, marks),
         _by_firing(rows, by, defined, marks),
     ]
 
@@ -186,13 +187,14 @@ def _fired(rows: Sequence[Row], trigger: str) -> dict[Unit, bool]:
     return {unit: mark for unit, mark in marks.items() if mark is not None}
 
 
-def _gated(rows: Sequence[Row], by: Mapping[str, Sequence[Row]], scores: Sequence[Score], marks: Fires) -> StudyTable:
-    """Each second pass under its own rule: where it does not fire, its answer is A's."""
+def _gated(rows: Sequence[Row], scores: Sequence[Score], marks: Fires) -> StudyTable:
+    """Each second pass under its own rule, in the runs that it can be asked of; unless it fires, the answer is A's."""
 
     def line_of(rule: str, fired: Mapping[Unit, bool]) -> tuple[Cell, ...]:
-        both = zip(by[rule.partition(",")[0]], by["A"], rows, strict=True)
-        kept = [own if fired.get(row.unit) else first for own, first, row in both]
-        differences = (one.difference for one in _minus(kept, by["A"], scores))
+        asked = [row for row in rows if row.unit in fired]
+        own, first = (of_condition(asked, name) for name in (rule.partition(",")[0], "A"))
+        kept = [one if fired[row.unit] else a for one, a, row in zip(own, first, asked, strict=True)]
+        differences = (one.difference for one in _minus(kept, first, scores))
         return rule, sum(fired.values()), len(rows) - len(fired), *differences
 
     return table(

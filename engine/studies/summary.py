@@ -81,9 +81,14 @@ def measure_defined(rows: Sequence[Row], name: str, among: Sequence[Row], failed
     return measure(with_value(rows, name, among), name, failed) if defined(among, name) else Measure(value=None)
 
 
+def each_question(rows: Sequence[Row], values: Iterable[float | None]) -> dict[str, float]:
+    """Mean over the seeds of a value for each row; a row without one is left out, and so is a failed one."""
+    return by_question([replace(row, values={"value": v}) for row, v in zip(rows, values, strict=True)], "value", None)
+
+
 def measure_each(rows: Sequence[Row], values: Iterable[float | None]) -> Measure:
-    """The mean over the questions of a value for each row; a row without one is left out, and so is a failed one."""
-    return measure([replace(row, values={"value": v}) for row, v in zip(rows, values, strict=True)], "value", None)
+    """The mean over the questions of a value for each row, as `each_question` has them."""
+    return measured(each_question(rows, values))
 
 
 class PairedComparison(Value, frozen=True):

@@ -28,7 +28,18 @@ from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import by_method, compare, comparison_table, counts, figure, line, measure, of_method, table
+from engine.studies.summary import (
+    by_method,
+    by_question,
+    compare,
+    comparison_table,
+    counts,
+    figure,
+    line,
+    measure,
+    of_method,
+    table,
+)
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Column, Estimate, Figure, Found, Results, Row, StudyTable, Unit
 
@@ -74,11 +85,12 @@ def _means(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> tuple[StudyT
 
 
 def wins(rows: Sequence[Row]) -> Counter[str]:
-    """Questions (under a seed) that each method wins; a failed unit wins none."""
-    groups: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
-    for row in (row for row in rows if row.state == "done"):
-        own = {field: float(row.values.get(field) or 0.0) for field in SIMILARITIES}
-        groups.setdefault((row.unit.example, row.unit.seed), {})[row.unit.method] = own
+    """Questions that each method wins by its mean over the seeds; one that failed under every seed wins none."""
+    groups: dict[str, dict[str, dict[str, float]]] = {}
+    for name, own in by_method(rows).items():
+        means = {field: by_question(own, field) for field in SIMILARITIES}
+        for question in dict.fromkeys(row.unit.example for row in own if row.state == "done"):
+            groups.setdefault(question, {})[name] = {field: means[field].get(question, 0.0) for field in means}
     return Counter(name for table in groups.values() for name in winners(table))
 
 

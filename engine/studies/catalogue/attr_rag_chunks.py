@@ -85,7 +85,8 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     depth, least = shown_depth(config), int(config.options.get("long", LONG))
     # A failed row does not say how many passages its question needs: the question's other rows do.
     needed = {row.unit.example: row.values["needed"] for row in rows if row.state == "done"}
-    long = [row for row in rows if (needed.get(row.unit.example) or least) >= least]
+    told = any(needed.values())
+    long = [row for row in rows if not told or (needed.get(row.unit.example) or 0) >= least]
     by_depth = {k: own for k, name in NAMES.items() if (own := of_method(long, name))}
     found, recall, density, rouge = (
         {k: measure_defined(own, name, long) for k, own in by_depth.items()}
@@ -98,7 +99,9 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         "density (share of k) ↑ | ROUGE-L (F1) ↑",
         ((k, found[k], recall[k], density[k], rouge[k]) for k in by_depth),
         rows,
-        f"Questions that need {least} passages or more.",
+        f"Questions that need {least} passages or more."
+        if told
+        else "All questions: the data does not tell how many passages each needs.",
         n=max(map(questions_in, by_depth.values()), default=0),
         shows="Attr-RAG, Fig. 1b and 1c",
     )

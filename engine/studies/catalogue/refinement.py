@@ -18,6 +18,7 @@ from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Rules, Settings
+from engine.core.statistics import sign_test
 from engine.core.values import Answer, Case, Json, Stamp
 from engine.methods.flags import FEWEST_RANKED
 from engine.methods.judge import VOTES, PairJudgement, Winner, first_share, judge_pair, judge_warning, swapped, tally
@@ -45,7 +46,7 @@ from engine.studies.refinement_tables import (
     signal_table,
     triggers,
 )
-from engine.studies.summary import figure, line, measure_each, table
+from engine.studies.summary import each_question, figure, line, measure_each, measured, table
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Estimate, Figure, Found, Measure, Results, Row, StudyTable, Unit
 
@@ -126,7 +127,9 @@ def _table(
     def line_of(pair: str, winners: Winners) -> tuple[Cell, ...]:
         judged = tally([winner for winner in winners if winner is not None])
         counts = (judged.wins, judged.ties, judged.losses, judged.disagreed, judged.unparsed)
-        return (pair, *counts, list(winners).count(None), judged.win_share, votes(rows, winners), judged.p)
+        found = each_question(rows, (VOTES.get(winner or "") for winner in winners))
+        p = sign_test(list(found.values()), [0.0] * len(found)).p
+        return (pair, *counts, list(winners).count(None), judged.win_share, measured(found), p)
 
     bias = first_share(votes for row in rows for votes in row.values.get("votes", {}).values())
     told = "" if bias is None else f" The answer shown first got {bias:.2f} of the single votes (0.5: no bias)."
@@ -135,10 +138,10 @@ def _table(
         title,
         "comparison | first wins (runs) | ties (runs) | second wins (runs) | "
         "orders disagree (runs) | unparsed (runs) | not judged (runs) | "
-        "wins, of decided (share) | mean vote (+1 first, -1 second) | p, binomial",
+        "wins, of decided (share) | mean vote (+1 first, -1 second) | p, sign test",
         (line_of(*each) for each in found.items()),
         rows,
-        f"Blinded, in both orders, counted if they agree; p is not corrected over the rows.{told}",
+        f"Blinded, in both orders, counted if they agree; p is over questions, not corrected over the rows.{told}",
         n=len(rows),
         unit=RUNS,
         shows=shows,

@@ -10,12 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from components import style
+from engine.analyses.contrast import KIND as CONTRASTS
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.refinement import KIND as REFINED
 from engine.analyses.steps import at_threshold
 from engine.analyses.token_map import TokenMap
-from engine.cases.bundled import EXAMPLE, SOLVED, file_of
+from engine.cases.bundled import AUDITED, EXAMPLE, SOLVED, file_of
 from engine.cases.case_file import read_case_file
 from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import content_hash
@@ -26,6 +27,7 @@ from engine.methods.used_supports import UsedSupports
 from engine.report import drawings
 from engine.report.drawings import (
     drawn_changes,
+    drawn_contrast,
     drawn_facts,
     drawn_faithfulness,
     drawn_map,
@@ -69,6 +71,8 @@ def every_drawing(case):
     record = record_of(other)
     yield case, drawn_map(case, TokenMap.from_dict(result(case, "token map")))
     yield case, drawn_occlusion(case, Attribution.from_dict(result(case, "occlusion")))
+    audited = bundled(AUDITED)
+    yield audited, drawn_contrast(audited, CONTRASTS.of(audited)[-1])
     yield other, drawn_facts(other, record, review_of(()))
     yield other, drawn_changes(other, record, review_of(()))
 
@@ -115,6 +119,16 @@ def test_occlusion_holds_every_number_at_full_precision(case):
     found = Attribution.from_dict(result(case, "occlusion"))
     rows = list(csv.DictReader(io.StringIO(to_csv(drawn_occlusion(case, found)))))
     assert [float(row["value"]) for row in rows] == [value for row in found.scores for value in row]
+
+
+def test_a_contrast_holds_the_passages_left_out_and_alone():
+    case = bundled(AUDITED)
+    found = CONTRASTS.of(case)[-1]
+    drawing = drawn_contrast(case, found)
+    rows = list(csv.DictReader(io.StringIO(to_csv(drawing))))
+    effect = found.effect
+    assert [float(row["value"]) for row in rows] == [*effect.scores[0], *effect.details.alone[0]]
+    assert found.written in drawing.caption and "Floors: " in drawing.caption
 
 
 def test_curves_hold_every_point_and_are_drawn_to_scale(case):

@@ -113,6 +113,25 @@ def test_a_failed_unit_belongs_to_the_group_of_its_question():
     assert every.tables[0].rows[0][4].value == 0.0, "all failed at 5, and there are answers at 10"
 
 
+def test_where_lengths_are_known_a_question_of_unknown_length_is_not_a_long_one():
+    known = [counted("a", "top-5", 4, 0.8), counted("b", "top-5", None, 0.2)]
+    by_depth = attr_rag_chunks.results(parse_config(CHUNKS), known).tables[0]
+    assert [(line[0], line[4].value, line[4].n) for line in by_depth.rows] == [(5, 0.8, 1)]
+    unknown = attr_rag_chunks.results(parse_config(CHUNKS), [replace_needed(one) for one in known]).tables[0]
+    assert unknown.rows[0][4].n == 2 and "All questions" in " ".join(unknown.notes)
+
+
+def replace_needed(one):
+    return replace(one, values={**one.values, "needed": None})
+
+
+def test_a_question_is_won_once_whatever_its_seeds():
+    low, high = (dict.fromkeys(attr_rag_answers.SIMILARITIES, value) for value in (0.2, 0.9))
+    scores = {("x", 1): high, ("y", 1): low, ("x", 2): low, ("y", 2): low}
+    rows = [Row(unit=Unit(example="a", method=m, seed=s), state="done", values=v) for (m, s), v in scores.items()]
+    assert attr_rag_answers.wins(rows) == {"x": 1}
+
+
 def test_nobody_wins_a_question_that_all_methods_failed():
     scores = dict.fromkeys(attr_rag_answers.SIMILARITIES, 0.5)
     done = Row(unit=Unit(example="b", method="x", seed=1), state="done", values=scores)

@@ -162,3 +162,33 @@ def test_a_signal_is_correlated_with_the_scores_of_a_over_questions():
     assert (precision.value, precision.n) == (pytest.approx(1.0), 12)
     assert by_signal["S1"][1].value == pytest.approx(-1.0)
     assert by_signal["S2"][1].value is None and exact.value is None and exact.n == 0
+
+
+def test_the_sign_test_of_the_judge_counts_a_question_once_whatever_its_seeds():
+    """Four questions under three seeds, all won by D: p is 2 / 2**4, not 2 / 2**12."""
+    seeds = [replace(one, unit=replace(one.unit, seed=seed)) for one in ROWS for seed in (1, 2, 3)]
+    won = [replace(one, values={**one.values, "judged": {"D-A": "x"}}) for one in seeds]
+    always = judge_tables(won, (("D", "A"),), fires(won, ("D",), HALF), HALF)[-1]
+    p = [column.name for column in always.columns].index("p, sign test")
+    assert (always.rows[0][1], always.rows[0][p]) == (12, 0.125)
+
+
+def test_an_answer_that_never_came_is_not_a_short_one():
+    written = {"outcome": "answered", "words": 40, "citations": 2, "str_em": True}
+    conditions = [{"A": written, "E": written}, {"A": written, "E": {"outcome": "failed"}}]
+    rows = [replace(row(n, 0.9, None, None), values={"s3": 0.9, "conditions": c}) for n, c in enumerate(conditions)]
+    scores = score_tables(rows, ("A", "E"), [("E", "A")], {})[0]
+    names = [column.name for column in scores.columns]
+    second = scores.rows[1]
+    assert [second[names.index(name)].value for name in ("words", "citations", "STR-EM")] == [40, 2, 0.5]
+
+
+def test_runs_that_a_rule_cannot_be_asked_of_are_not_gains_of_nothing():
+    scored_v2c = {"A": {"outcome": "answered", "str_em": 0.0}, "v2c": {"outcome": "answered", "str_em": 1.0}}
+    rows = [row(n, 0.9, True if n < 2 else None, None) for n in range(6)]
+    rows = [replace(one, values={**one.values, "conditions": scored_v2c}) for one in rows]
+    marks = fires(rows, ("v2c",), SecondPass(trigger="labels"))
+    gated_table = {t.name: t for t in score_tables(rows, ("A", "v2c"), [], marks)}["gated"]
+    name, fired, not_asked, *differences = gated_table.rows[0]
+    assert (name, fired, not_asked) == ("v2c, labels", 2, 4)
+    assert [(d.value, d.n) for d in differences if d.value is not None] == [(1.0, 2)]
