@@ -60,6 +60,11 @@ class FaithfulnessReport(Value, frozen=True):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
 
+    @property
+    def whole_passages(self) -> Curves | None:
+        """The curve of whole passages; None with one passage, which cannot be ranked."""
+        return self.passages if len(self.passages.shares) > 2 else None
+
     def curve_of(self, ranking: str) -> Curves | None:
         """The curves of that ranking; None where it was not measured."""
         return next((curve for curve in self.curves if curve.ranking == ranking), None)
@@ -71,8 +76,12 @@ class FaithfulnessReport(Value, frozen=True):
             return None
         reach = self.random.reach  # of every random ranking and its reverse
         above = curve.abpc > reach if self.random.n >= TELLING else None
-        better = [(c.ranking, c.abpc) for c in self.curves if above is False and c.abpc > reach]
+        better = [(c.ranking, c.abpc) for c in self.curves if above is False and c.abpc > reach and self._ranks(c)]
         return RankingCheck(curve.abpc, self.random, above, tuple(sorted(better, key=lambda pair: -pair[1])))
+
+    def _ranks(self, curve: Curves) -> bool:
+        """Whether the curve's order is a method's: with one passage, what ranks passages has the order of the text."""
+        return self.whole_passages is not None or registry.method(curve.ranking).explain is not None
 
 
 class RankingCheck(Value, frozen=True):
@@ -289,7 +298,7 @@ class _Deleting:
 
 def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block]:
     random = found.random
-    rankings = (*found.curves, found.passages)
+    rankings = (*found.curves, *filter(None, [found.whole_passages]))
     rows = [(c.ranking, f"{c.abpc:+z.3f}", f"{c.abpc_nats:+z.3f}") for c in rankings]
     rows.append((f"random, mean of {random.n}", f"{random.mean:+z.3f}", ""))
     rows.append(("random, smallest and largest", f"{random.low:+z.3f} to {random.high:+z.3f}", ""))
@@ -306,9 +315,11 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
         for c in rankings
     )
     facts = Facts((("Scored by", found.model), ("Cost", cost)))
-    return [facts, diagnostic_facts(found), *notices(found.notes), areas, Fold("The curves", curves)]
+    notes = found.notes if found.whole_passages else (*found.notes, ONE_PASSAGE)
+    return [facts, diagnostic_facts(found), *notices(notes), areas, Fold("The curves", curves)]
 
 
+ONE_PASSAGE = "One passage cannot be ranked: occlusion removes its tokens in the order of the text."
 AGREEMENT = (
     "ρ: Spearman's rank correlation of the passages, in [-1, 1]. Methods with a value per token rank by the sum of "
     "|relevance|, the others by score. Signs: share of passages on the same side of zero. First: whether both rank "

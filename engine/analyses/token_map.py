@@ -311,6 +311,10 @@ def _better_of_both(case: Case, found: TokenMap, settings: Settings) -> str:
     own, other = (report.curve_of(name) if report else None for name in (found.method, "occlusion"))
     if own is None or other is None:
         return "Check this map to see which ranking works better here."
+    if report is not None and max(own.abpc, other.abpc) <= report.random.reach:
+        return (
+            f"On this case neither is above random rankings (this map {own.abpc:+z.3f}, occlusion {other.abpc:+z.3f})."
+        )
     better = f"occlusion ({other.abpc:+z.3f})" if other.abpc > own.abpc else f"this map ({own.abpc:+z.3f})"
     return f"On this case, deleting the top words of {better} changes the answer more: use that ranking."
 

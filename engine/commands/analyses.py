@@ -215,7 +215,7 @@ def _curve_line(identity: str, name: str, curve: Curves, report: FaithfulnessRep
         "model": report.model,
         **{field: getattr(curve, field) for field in ("abpc", "morf", "lerf", "shares", "abpc_nats")},
         "random_abpc": report.random.to_dict(),
-        "passage_abpc": report.passages.abpc,
+        "passage_abpc": report.whole_passages and report.whole_passages.abpc,
         "diagnostics": report.diagnostics,
     }
 

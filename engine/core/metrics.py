@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from engine.core.statistics import mean_or_none
 from engine.core.text import sentences
-from engine.core.values import Answer
+from engine.core.values import Answer, Citation
 
 # Scripts written without spaces (Thai, Lao, Burmese, Khmer, kana, Han): there a term is one character.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -159,7 +159,7 @@ def statements(answer: Answer) -> list[CitedSentence]:
             text, at = text + answer.text[at : citation.start], citation.end
         text = re.sub(r"\s+([.,;:?!])", r"\1", " ".join((text + answer.text[at:end]).split()))
         if terms(text):
-            numbers = tuple(dict.fromkeys(c.number if c.valid else None for c in inside))
+            numbers = tuple(c.number if c.valid else None for c in {c.number: c for c in inside}.values())
             found.append(CitedSentence(text, numbers, start, end))
     return found
 
@@ -188,9 +188,14 @@ def nli_citation_precision(cited: Cited, passages: Texts, entails: Entails) -> f
 
 
 def rfcp(cited: Cited, passages: Texts, relevant: Mapping[int, bool | None], entails: Entails) -> float | None:
-    """RFCP as we read it: pairs entailed and labelled relevant, over all pairs; the paper gives no formula."""
-    good = [mark and relevant.get(number or 0) is True for number, mark in _citations(cited, passages, entails)]
-    return mean_or_none(good)
+    """RFCP as we read it: pairs entailed and labelled relevant, over all pairs; the paper gives no formula.
+
+    Pairs of a passage without a label are left out. None without pairs.
+    """
+    found = [(relevant.get(number or 0), number, mark) for number, mark in _citations(cited, passages, entails)]
+    return mean_or_none(
+        [mark and label is True for label, number, mark in found if number is None or label is not None]
+    )
 
 
 def alce_citation_recall(cited: Cited, passages: Texts, entails: Entails) -> float | None:
@@ -223,8 +228,13 @@ def _needed(sentence: CitedSentence, number: int | None, passages: Texts, entail
 
 
 def distractor_share(answer: Answer, relevant: Mapping[int, bool | None]) -> float | None:
-    """Citations of passages labelled not relevant, over all citations; None without citations."""
-    return mean_or_none([c.valid and relevant.get(c.number) is False for c in answer.citations])
+    """Citations of passages labelled not relevant, over all but those of passages without a label; None without any."""
+    labels = [relevant.get(c.number) is False if c.valid else False for c in answer.citations if _is_told(c, relevant)]
+    return mean_or_none(labels)
+
+
+def _is_told(citation: Citation, relevant: Mapping[int, bool | None]) -> bool:
+    return not citation.valid or relevant.get(citation.number) is not None
 
 
 def contains_answer(text: str, golds: Sequence[str]) -> bool:

@@ -74,9 +74,13 @@ class Concentration(Value, frozen=True):
 
 
 def times_in_top(relevance: Floats, top: int) -> NDArray[np.int64]:
-    """For each passage the number of tokens in whose `top` it is by |relevance|. `relevance`: (tokens, passages)."""
+    """For each passage the number of tokens in whose `top` it is by |relevance|. `relevance`: (tokens, passages).
+
+    A passage without any relevance for a token is not in its top, however few others have some.
+    """
     order = np.argsort(-np.abs(relevance), axis=1, kind="stable")[:, :top]
-    return np.bincount(order.ravel(), minlength=relevance.shape[1])
+    matters = np.take_along_axis(relevance, order, axis=1) != 0
+    return np.bincount(order[matters], minlength=relevance.shape[1])
 
 
 def chance_rate(tokens: int, passages: int, settings: Gradient) -> float:

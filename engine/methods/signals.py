@@ -10,7 +10,7 @@ answer's own ids. Left out: nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -162,18 +162,23 @@ def scores_of(
         words=len(words(answer.text)),
         citations=len(answer.citations),
         unsupported=sum(not word.found for word in marked),
-        missing=_missing(answer, entails is not None, labelled, bool(golds)),
+        missing=_missing(answer, entails is not None, labels, bool(golds)),
     )
 
 
-def _missing(answer: Answer, verifier: bool, labelled: bool, gold: bool) -> dict[str, str]:
+def _missing(answer: Answer, verifier: bool, labels: Mapping[int, bool | None], gold: bool) -> dict[str, str]:
+    """Why a score is not defined, by its field."""
     missing = {}
-    if not verifier:
-        missing["citation_precision"] = "No verifier ran."
-    elif not answer.citations:
-        missing["citation_precision"] = "The answer does not cite any passages."
-    if not labelled:
+    told = {number for number, label in labels.items() if label is not None}
+    uncited = "" if answer.citations else "The answer does not cite any passages."
+    if why := uncited if verifier else "No verifier ran.":
+        missing["citation_precision"] = missing["alce_precision"] = missing["rfcp"] = why
+    if not told:
         missing["rfcp"] = missing["distractor_share"] = "No passages are labelled. Mark passages as relevant or not."
+    elif uncited:
+        missing["distractor_share"] = uncited
+    elif all(c.valid and c.number not in told for c in answer.citations):
+        missing["rfcp"] = missing["distractor_share"] = "The answer cites passages without a label only."
     if not gold:
         missing["str_em"] = "The question has no gold answer."
     return missing

@@ -213,7 +213,8 @@ def drawn_use(case: Case, found: UsedSupports) -> Drawing:
 def drawn_faithfulness(case: Case, found: FaithfulnessReport) -> Drawing:
     """MoRF and LeRF of each ranking of tokens, and of whole passages."""
     plots = [_curves(curve, f"Tokens, by {curve.ranking}") for curve in found.curves]
-    plots.append(_curves(found.passages, "Whole passages, by occlusion"))
+    if found.whole_passages is not None:
+        plots.append(_curves(found.whole_passages, "Whole passages, by occlusion"))
     random = found.random
     said = (
         f"Mean probability of the answer's tokens as parts of the passages are removed, by {found.model}. ABPC: area"

@@ -132,7 +132,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     values: Json = {
         "abpc": {**{name: curve.abpc for name, curve in found.items()}, "random": report.random.mean},
         "abpc_nats": {name: curve.abpc_nats for name, curve in found.items()},
-        "passage_abpc": report.passages.abpc,
+        "passage_abpc": report.whole_passages and report.whole_passages.abpc,
         "random": report.random.to_dict(),
         "curves": {name: [curve.shares, curve.morf, curve.lerf] for name, curve in found.items()},
         "diagnostics": report.diagnostics,

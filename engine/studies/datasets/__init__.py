@@ -49,14 +49,18 @@ def load(
     *,
     corpus: str = "",
     per_stratum: int = 0,
+    passages: int = 0,
 ) -> Iterator[Example]:
     """The examples of a sample world or of a file, in file order.
 
     `limit` keeps that many, drawn by `seed` (which also shuffles GPQA's options). `corpus` names the collection that is
     searched, where the set has none of its own. `per_stratum` keeps questions of mixed relevance only, that many of
-    each third of the share that is relevant, interleaved. Raises `FileError`, `RecordError` with file and line.
+    each third of the share that is relevant, interleaved. `passages`: so many of each question's, in file order (ALCE's
+    papers read five of its hundred). Raises `FileError`, `RecordError` with file and line.
     """
     examples = _read(name_or_path, layout, seed)
+    if passages:
+        examples = (replace(e, passages=e.passages[:passages]) for e in examples)
     if corpus:
         examples = (replace(e, corpus=e.corpus or corpus) for e in examples)
     examples = _unique(examples)

@@ -25,6 +25,10 @@ def test_times_in_top_counts_absolute_values():
     assert times_in_top(relevance, 2).tolist() == [0, 1, 2, 1]
 
 
+def test_a_passage_without_relevance_is_not_high_in_a_ranking():
+    assert times_in_top(np.array([[0.0, 0.0, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0]]), 3).tolist() == [0, 0, 0, 1]
+
+
 def test_a_passage_is_flagged_if_high_and_labelled_not_relevant():
     labels = {3: False, 4: False, 1: True}
     flags = distractor_flags(a_matrix(), NUMBERS, labels)

@@ -32,7 +32,7 @@ from engine.core.values import Answer, Attribution, AuditRecord, Case, ChunkSet,
 from engine.corpus.collection import Collection
 from engine.methods import hierarchy, registry
 from engine.methods.aggregate import passage_attribution
-from engine.methods.faithfulness import agreement
+from engine.methods.faithfulness import Curves, RandomABPC, agreement
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.regeneration import METHOD as REGENERATION, WRITTEN
@@ -409,3 +409,24 @@ def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(mo
     assert rows.scores[0] == pytest.approx(table)
     many = asked.apply(["gradient.first_tokens=99"])
     assert rows_for_flags(TokenMap.from_dict(drawn.result), many).tokens == rows.details.tokens
+
+
+def curves_of(ranking, shares, abpc):
+    flat = (0.5,) * len(shares)
+    return Curves(ranking, shares, flat, flat, flat, flat, abpc, 0.0)
+
+
+@pytest.mark.parametrize(("shares", "better"), [((0.0, 1.0), ()), ((0.0, 0.5, 1.0), (("occlusion", 0.6),))])
+def test_one_passage_is_no_ranking_that_does_better(shares, better):
+    curves = curves_of("input x gradient", (0.0, 0.5, 1.0), 0.0), curves_of("occlusion", (0.0, 0.5, 1.0), 0.6)
+    random = RandomABPC(mean=0.0, deviation=0.1, low=-0.2, high=0.2, n=20)
+    report = FaithfulnessReport("m", curves, curves_of("passages", shares, 0.0), random, {}, ())
+    assert report.check_of("input x gradient").better == better
+    assert (report.whole_passages is None) is (not better)
+
+
+def test_a_report_on_one_passage_says_that_it_cannot_be_ranked(model):
+    case, settings = make_case(PASSAGES[:1]), Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=2"])
+    report = analysed(case, FAITHFULNESS, model, settings).result
+    assert report.whole_passages is None
+    assert "One passage cannot be ranked" in str(kind_named(FAITHFULNESS).blocks(case, report, Review()))

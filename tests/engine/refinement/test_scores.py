@@ -58,8 +58,27 @@ def test_an_uncited_sentence_lowers_recall_alone():
 def test_what_cannot_be_had_is_none_and_said():
     found = scores_of(annotate(Answer(text="Lind built it."), 3), passages((None, None, None)))
     assert found.citation_precision is None and found.rfcp is None and found.str_em is None
-    assert set(found.missing) == {"citation_precision", "rfcp", "distractor_share", "str_em"}
-    assert score("Lind built it.").missing["citation_precision"] == "The answer does not cite any passages."
+    assert set(found.missing) == {"citation_precision", "alce_precision", "rfcp", "distractor_share", "str_em"}
+    uncited = score("Lind built it.")
+    for name in ("citation_precision", "alce_precision", "rfcp", "distractor_share"):
+        assert getattr(uncited, name) is None and uncited.missing[name] == "The answer does not cite any passages."
+
+
+def test_citations_of_passages_without_a_label_say_nothing_of_relevance():
+    labels = (False, None, True)
+    unlabelled = score("Lind built it [cite_2].", labels=labels)
+    assert unlabelled.rfcp is None and unlabelled.distractor_share is None
+    assert unlabelled.missing["rfcp"] == "The answer cites passages without a label only."
+    both = score("Lind built it [cite_1] [cite_2].", labels=labels)
+    assert (both.rfcp, both.distractor_share) == (0.0, 1.0)
+
+
+def test_each_number_that_does_not_exist_is_a_citation_of_its_own():
+    assert score("Lind built it [cite_1] [cite_7] [cite_8] [cite_8].").citation_precision == pytest.approx(1 / 3)
+
+
+def test_the_number_of_a_citation_is_no_gold_answer():
+    assert score("Lind built it [cite_3].", golds=["3"]).str_em is False
 
 
 def test_text_scores_by_hand():

@@ -325,6 +325,12 @@ def test_strata_are_of_mixed_relevance_and_interleaved(tmp_path):
     assert found == ["low", "medium", "high", "low", "medium", "high"]
 
 
+def test_of_each_question_so_many_passages_are_kept(tmp_path):
+    rows = [{"question": "a?", "passages": [{"text": f"p{i}"} for i in range(9)]}]
+    (found,) = load(written(tmp_path, rows), passages=5)
+    assert [passage.text for passage in found.passages] == [f"p{i}" for i in range(5)]
+
+
 def test_the_worlds_bring_what_their_studies_need():
     chemistry, bank, primer = (list(load(name)) for name in WORLDS[:3])
     assert [len(chemistry), len(bank), len(primer)] == [103, 28, 122]
