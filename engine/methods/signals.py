@@ -157,7 +157,7 @@ def scores_of(
     return Scores(
         **nli,
         distractor_share=metrics.distractor_share(answer, labels) if labelled else None,
-        str_em=metrics.contains_answer(answer.text, golds) if golds else None,
+        str_em=metrics.contains_answer(without_markers(answer.text), golds) if golds else None,
         s3=s3(marked),
         words=len(words(answer.text)),
         citations=len(answer.citations),
