@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from engine.core.text import sentences, word_set
 from engine.english.parser import parse
 from engine.english.pronouns import opens_with_pronoun
-from engine.english.tree import AUXILIARIES, BE, SUBJECTS, VERBAL, first_conjunct, has_child, is_negated
+from engine.english.tree import AUXILIARIES, BE, SUBJECTS, VERBAL, first_conjunct, has_child, is_instruction, is_negated
 from engine.english.words import COUNTS, LEAVE_OPEN, LIMITS
 
 if TYPE_CHECKING:
@@ -30,12 +30,15 @@ if TYPE_CHECKING:
 
 _ARTICLES = ("the", "a", "an")
 _SHARED = ("nsubj", "nsubjpass", *AUXILIARIES)  # what a later verb of a series has from the first one
+_WHICH = ("det", "predet", "amod", "nummod", "compound", "prep", "relcl", "acl")  # what tells of which ones
+_EACH = word_set("all both every each these those")
 _IF = word_set("if unless whether")
 _UNDER_WILL = _IF | word_set("may might could possibly perhaps unlikely")  # less than "will"
 _NOT_YET = word_set("yet still")
 _IN_PART = re.compile(r"\b(?:in (?:part|theory|principle)\b(?! of)|subject to\b)", re.IGNORECASE)
 _DENYING = word_set("deny refute dispute fail refuse")  # leave open, unless they or the fact are denied
 _AS_MUCH = {"can": word_set("may permission right"), "must": word_set("require need should demand")}  # as the fact says
+_TOLD_TO = _AS_MUCH["must"] | word_set("must ought recommend advise")  # an instruction says as much
 _DEPENDENT = ("xcomp", "ccomp", "acl", "pcomp", "acomp", "oprd", "prep")
 
 
@@ -73,9 +76,20 @@ def _is_whole(kept: Sequence[Token], words: Iterable[Token]) -> bool:
     gone = [token for token in words if token.i not in held]
     if any(t.lower_ in LIMITS or t.dep_ == "neg" for t in gone):
         return False
-    if any(t.head.i in held and (t.dep_ in _SHARED or t.head.like_num or _narrows(t)) for t in gone):
+    if any(t.head.i in held and (t.dep_ in _SHARED or t.head.like_num or _narrows(t) or _restricts(t)) for t in gone):
         return False
     return all(_hangs_on(token, held, series) for token in kept)
+
+
+def _restricts(token: Token) -> bool:
+    """Does the word say which ones are meant where the subject is a bare plural: "most birds", "men over 50"?"""
+    head = token.head
+    bare = head.tag_ == "NNS" and head.dep_ in SUBJECTS
+    return bare and token.dep_ in _WHICH and token.lower_ not in _EACH and not _has_article(head)
+
+
+def _has_article(noun: Token) -> bool:
+    return any(child.lower_ in _ARTICLES or child.dep_ == "poss" for child in noun.children)
 
 
 def _narrows(token: Token) -> bool:
@@ -110,6 +124,7 @@ def left_open(text: str, fact: str) -> str:
     weigh = _UNDER_WILL if "will" in own else LEAVE_OPEN | _IF
     helping = _auxiliaries(main)
     weigh = weigh.difference(*(_AS_MUCH.get(token.lower_, ()) for token in helping))
+    weigh = weigh - _TOLD_TO if is_instruction(main) else weigh
     weigh = weigh if is_negated(main) else weigh | _DENYING
     past = any(token.tag_ == "VBD" for token in (main, *helping)) or any(_lemma(t.lower_) == "have" for t in helping)
 

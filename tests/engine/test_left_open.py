@@ -60,6 +60,7 @@ def test_plans_possibilities_conditions_and_claims_leave_open_what_they_are_abou
         ("The board planned to approve the merger. In July it approved it.", "The board approved the merger."),
         ("The set should be sold.", "The set is old."),
         ("The team reached it, and May said that it may snow.", "The team reached it in May."),
+        ("After use you should rinse the tank.", "Rinse the tank after use."),
     ],
 )
 def test_what_is_said_plainly_anywhere_or_left_open_by_the_fact_itself_is_not_open(text: str, fact: str):

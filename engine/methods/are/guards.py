@@ -322,7 +322,9 @@ def unheld_nouns(fact: str, evidence: str) -> tuple[str, ...]:
     ('line', 'manager')
     """
     held = {stem(part) for word in WORD.findall(evidence.lower()) for part in (word, *re.split("[-'’]", word))}
-    nouns = filter(is_content, (fact[start:end].lower() for start, end in common_nouns(fact)))
+    measured = {place for amount in amounts(fact) for place in range(amount.start, amount.end)}
+    spans = (span for span in common_nouns(fact) if span[0] not in measured)
+    nouns = filter(is_content, (fact[start:end].lower() for start, end in spans))
     parts = {noun: [stem(part) for part in re.split("['’]", noun) if len(part) > 1] for noun in nouns}
     return tuple(noun for noun, stems in parts.items() if not held.issuperset(stems))
 
