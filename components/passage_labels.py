@@ -23,10 +23,12 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
     selected = state.selected_passage(len(case.passages))
     for number, passage in enumerate(case.passages, start=1):
         with st.container(horizontal=True, vertical_alignment="center"):
-            with st.container(width=CHOICE):
-                _choice(number, MARKED[passage.relevant], mark, f"{key}_{number}", disabled)
-            words = [str(number), passage.label, "selected" if number == selected else ""]
             by = review.labels.get(number)
+            # Only a reviewer's label can be taken back, not one that came with the data.
+            offered = [word for word in MARKED.values() if word != MARKED[None] or by or passage.relevant is None]
+            with st.container(width=CHOICE):
+                _choice(number, MARKED[passage.relevant], offered, mark, f"{key}_{number}", disabled)
+            words = [str(number), passage.label, "selected" if number == selected else ""]
             if by is not None:
                 words.append(f"marked by {by.author}")
             elif passage.relevant is not None:
@@ -35,14 +37,14 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
         note(passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…")
 
 
-def _choice(number: int, label: str, mark: Mark, key: str, disabled: bool) -> None:
+def _choice(number: int, label: str, offered: list[str], mark: Mark, key: str, disabled: bool) -> None:
     """The choice starts from what stands, so that a change made elsewhere shows; a change is written at once."""
     chosen = st.segmented_control(
         f"Passage {number}",
-        list(MARKED.values()),
+        offered,
         default=label,
         required=True,
-        key=f"{key}_{label}",
+        key=f"{key}_{label}_{disabled}",  # a choice that came too late is dropped
         disabled=disabled,
         label_visibility="collapsed",
     )

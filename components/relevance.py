@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from components.analysis_run import begin
+from components.analysis_run import begin, is_open
 from components.cache import workbench
 from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
@@ -47,8 +47,10 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     _ask_model(case, solution, key)
     numbers = [step.number for step in searched]
     chosen = st.selectbox("Step", numbers, format_func=lambda n: f"Step {n}", key=f"{key}_step") or numbers[0]
-    author = reviewer()
-    if not author:
+    author, open_ = reviewer(), is_open(case)
+    if not open_:
+        st.caption("This case is signed off. Make a new version of it to rate passages.")
+    elif not author:
         st.caption("Enter your name to rate passages. The case's history records it.")
 
     def mark(rated: Rating) -> None:
@@ -58,7 +60,7 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
         write_marks(case.id, [rating(solution, rated, raters, author)] if rated.level else taken_back)
 
     step = next(s for s in searched if s.number == chosen)
-    _rate_step(step, raters, own, mark, key=key, disabled=not author)
+    _rate_step(step, raters, own, mark, key=key, disabled=not (author and open_))
 
 
 def _said(rating: Rating | None) -> str:
@@ -84,12 +86,13 @@ def _rate_step(
         if said:
             left.caption(plain("; ".join(said)))
         level = own.level(step.number, hit.passage.id)
-        # The level is in the key: the choice starts from what stands, also where it was changed elsewhere.
+        # The level is in the key: the choice starts from what stands, also where it was changed elsewhere. One that
+        # came too late is dropped.
         picked = right.selectbox(
             "Relevance",
             options,
             index=options.index(level or NOT_RATED),
-            key=f"{key}_{step.number}_{hit.passage.id}_{level}",
+            key=f"{key}_{step.number}_{hit.passage.id}_{level}_{disabled}",
             disabled=disabled,
         )
         wanted = next((name for name in LEVELS if name == picked), None)

@@ -48,8 +48,10 @@ def write_marks(case_id: str, drafts: Sequence[MarkDraft], seen: str | None = No
     """Write marks into a case's history and draw the page anew; say why not where they are refused.
 
     `seen` is the head hash of the history that the page showed: something newer refuses them. `fields` names those that
-    the marks were typed into: they are empty again once the marks are written.
+    the marks were typed into: they are empty again once the marks are written. No drafts change nothing.
     """
+    if not drafts:
+        return
     try:
         for draft in drafts:
             check_verdict(draft)

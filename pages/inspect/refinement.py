@@ -6,6 +6,7 @@ import streamlit as st
 
 from components import state
 from components.advice import advice_view, quartile_view, task_table
+from components.analysis_run import is_open
 from components.blocks import draw
 from components.cache import analyses, questions, workbench
 from components.case_head import case_head
@@ -90,14 +91,16 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
 
 def passages_tab(case: Case, review: Review) -> None:
     """Mark passages; the rules and scores of the other tabs follow at once."""
-    author = reviewer()
-    if not author:
+    author, open_ = reviewer(), is_open(case)
+    if not open_:
+        st.caption("This case is signed off. Make a new version of it to mark passages.")
+    elif not author:
         st.caption("Enter your name to mark passages. The case's history records it.")
 
     def mark(number: int, chosen: str) -> None:
         write_marks(case.id, drafts(case, number, chosen, author))
 
-    passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author)
+    passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not (author and open_))
 
 
 def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft, ...]:

@@ -17,6 +17,7 @@ from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import KIND, _fact_row
 from engine.cases.blocks import table
 from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, take_in
+from engine.cases.review import sign_off
 from engine.core.errors import Cancelled, CaseNotFound, QuestionError, ServerError
 from engine.core.files import home, now
 from engine.core.values import Answer
@@ -139,6 +140,40 @@ def test_a_card_says_how_well_the_passages_support_the_second_pass():
     drawn = "".join(element.proto.body for element in app.run().get("html"))
     of_a, of_e = re.findall(r"Citation recall ([\d.]+)(?: \(A: [\d.]+\))?, \d+ content words in no passage", drawn)[::2]
     assert float(of_e) < float(of_a) and f"(A: {of_a})" in drawn
+
+
+def test_a_label_that_came_with_the_data_cannot_be_taken_back_and_a_reviewers_can():
+    components.cache.workbench.clear()
+    cases = components.cache.workbench().cases
+    take_in(cases)
+    case = cases.load(EXAMPLE)
+    cases.save(replace(case, id="labelled", passages=(replace(case.passages[0], relevant=True), *case.passages[1:])))
+    app = AppTest.from_file(str(ROOT / "pages/inspect/refinement.py"), default_timeout=60)
+    app.query_params["case"] = "labelled"
+    app.session_state["refine_tab"] = "Passages"
+    choice = lambda: next(one for one in app.button_group if one.label == "Passage 1")  # noqa: E731
+    next(one for one in app.run().text_input if one.label == "Reviewer").set_value("Ada").run()
+    assert choice().options == ["relevant", "not relevant"] and not choice().disabled
+    choice().set_value("not relevant").run()
+    assert choice().options == ["relevant", "not relevant", "not marked"]
+    choice().set_value("not marked").run()
+    assert choice().value == "relevant" and len(cases.history("labelled")) == 2
+    cases.add_marks("labelled", sign_off("Ada", "stands", "Read it."))
+    app.run()
+    assert choice().value == "relevant" and choice().disabled
+
+
+def test_no_marks_leave_the_page_as_it_is():
+    def page():
+        import streamlit as st
+
+        from components.reviewer import write_marks
+
+        write_marks("gone", ())
+        st.text("drawn")
+
+    app = AppTest.from_function(page).run()
+    assert [text.value for text in app.text] == ["drawn"] and not app.error
 
 
 def test_a_fact_that_a_does_not_clearly_state_is_not_called_gone_from_another_answer():
