@@ -19,6 +19,8 @@ from engine.core.text import about
 from engine.core.values import Analysis, Case, Value
 from engine.report.build import analysis_blocks
 
+FROZEN = "This case is signed off. Make a new version of it to run this."
+
 
 def ask_for(
     case: Case,
@@ -44,16 +46,16 @@ def ask_for(
     if run is not None and not run.ended:
         _watch(name, key, case, view)
         return
-    cost = workbench().using(settings or chosen_settings()).cost(case, kind, options) + more
+    cost, open_ = workbench().using(settings or chosen_settings()).cost(case, kind, options) + more, is_open(case)
     if lead and not done:
         st.caption(plain(lead))
     left, right = st.columns([1, 7 if done else 3], vertical_alignment="center")
     again = f"{label}. {lead}".strip()
     look = {"label": "Run again", "type": "tertiary", "help": again} if done else {"label": label, "type": "primary"}
     # A callback, since a run that ends may draw the page anew before it comes to this button.
-    look |= {"on_click": begin, "args": (case, kind, options, name, label, settings)}
+    look |= {"on_click": begin, "args": (case, kind, options, name, label, settings), "disabled": not open_}
     left.button(**look, key=f"start_{name}_{key}", width="content" if done else "stretch")
-    right.caption(plain(cost[:1].upper() + cost[1:]))
+    right.caption(plain(cost[:1].upper() + cost[1:]) if open_ else FROZEN)
     if run is not None:
         say_problem(run)
     view(case)

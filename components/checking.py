@@ -8,7 +8,7 @@ from contextlib import suppress
 import streamlit as st
 
 from components import state
-from components.analysis_run import begin
+from components.analysis_run import FROZEN, begin, is_open
 from components.cache import batches, workbench
 from components.html import plain
 from components.polling import result_of, say_problem, wait_for
@@ -43,7 +43,8 @@ def check_button(case: Case, *, key: str) -> None:
     if is_being_checked(case):
         wait_for(check_name(case.id), "Checking the answer")
         return
-    if st.button("Check the answer", key=key, type="primary"):
+    open_ = is_open(case)
+    if st.button("Check the answer", key=key, type="primary", disabled=not open_, help=None if open_ else FROZEN):
         start_check(case)
         st.rerun()
     if (run := state.run_of(check_name(case.id))) is not None:

@@ -32,8 +32,7 @@ FIRST = "seconds"  # the preset that needs no language model
 
 def setup() -> str | None:
     """The form; the name of a run that was just begun."""
-    preset = _preset()
-    config = _fields(preset)
+    config = _fields(*_preset())
     with st.expander("The config, as saved with the results"):
         text = st.text_area("TOML", as_toml(config), height=260, key=f"toml_{hash(as_toml(config))}")
     try:
@@ -45,8 +44,8 @@ def setup() -> str | None:
     return _cost_and_start(config, text)
 
 
-def _preset() -> Config:
-    """The preset that the fields begin with."""
+def _preset() -> tuple[str, Config]:
+    """The name of the preset that the fields begin with, and the preset."""
     known = {name: read_config(CONFIGS / f"{name}.toml") for name in presets()}
     ordered = sorted(known, key=lambda name: (name != FIRST, *_level(name)))
     chosen = st.selectbox(
@@ -57,7 +56,8 @@ def _preset() -> Config:
         help="Small presets run on the sample corpora with the embedded model; capable presets use an installed "
         "model. Paper presets use the papers' models and sizes; you supply the data sets.",
     )
-    return known[chosen or ordered[0]]
+    name = chosen or ordered[0]
+    return name, known[name]
 
 
 def _level(name: str) -> tuple[int, str]:
@@ -66,9 +66,8 @@ def _level(name: str) -> tuple[int, str]:
     return next((place for place, level in enumerate(levels, start=1) if name.endswith(level)), 0), name
 
 
-def _fields(preset: Config) -> Config:
-    """The fields over the preset; what they do not show is the preset's."""
-    key = f"{preset.study}_{preset.data}_{preset.n}"  # another preset brings its own values
+def _fields(key: str, preset: Config) -> Config:
+    """The fields over the preset; what they do not show is the preset's. Under another `key` they begin anew."""
     left, middle, right = st.columns([4, 3, 2])
     studies = list(names())
     study = left.selectbox(

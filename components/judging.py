@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.advice import judgement_view
-from components.analysis_run import begin
+from components.analysis_run import FROZEN, begin, is_open
 from components.html import banner, visible
 from components.polling import wait_for
 from engine.analyses.said import JUDGEMENT, PAIR, JudgeOptions
@@ -38,7 +38,10 @@ def judge_tab(case: Case, report: RefinementReport) -> None:
     if warning:
         banner(warning)
     run_id = f"judge:{case.id}"
-    if st.button("Ask in both orders", disabled=not (name.strip() and second)):
+    open_ = is_open(case)
+    if not open_:
+        st.caption(FROZEN)
+    if st.button("Ask in both orders", disabled=not (name.strip() and second and open_)):
         begin(case, JUDGEMENT, JudgeOptions(judge=name.strip(), x=first, y=second or ""), run_id)
         st.rerun()
     wait_for(run_id, "The judge reads the pair in both orders")

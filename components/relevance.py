@@ -109,7 +109,9 @@ def _ask_model(case: Case, solution: Solution, key: str) -> None:
     )
     count = sum(len(step.search.hits) for step in solution.steps if step.search)
     if right.button(
-        f"Rate {counted(count, 'passage')}: {counted(count, 'call')}", key=f"{key}_rate", disabled=not judge
+        f"Rate {counted(count, 'passage')}: {counted(count, 'call')}",
+        key=f"{key}_rate",
+        disabled=not (judge and is_open(case)),
     ):
         options = RelevanceOptions(judge=judge, method=solution.method, model=solution.model)
         begin(case, RELEVANCE, options, name)

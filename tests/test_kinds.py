@@ -14,8 +14,10 @@ from components.runs import Run
 from engine.analyses.kind import Again, Kind, Outcome
 from engine.analyses.registry import register, unregister
 from engine.cases.blocks import plain
+from engine.cases.review import sign_off
 from engine.cases.store import added
 from engine.commands import main
+from engine.core.errors import CaseFrozen
 from engine.core.progress import Watch
 from engine.core.values import Analysis, AuditRecord, Stamp, Value
 from engine.report.build import html_report
@@ -50,6 +52,14 @@ def test_a_kind_is_found_everywhere(case):
     assert [n.status for n in replay_here(held).numbers if n.place.startswith("analyses[length]")] == ["reproduced"]
     wrong = added(held, Analysis(id="length", kind="length", stamp=Stamp(model="none"), result={"words": 4}))
     assert [n.status for n in replay_here(wrong).numbers if n.place.startswith("analyses[length]")] == ["drifted"]
+
+
+def test_a_signed_off_case_is_refused_before_anything_is_computed(case):
+    bench, told = Workbench(), []
+    bench.cases.add_marks(case.id, sign_off("Ada", "stands", "Read it."))
+    with pytest.raises(CaseFrozen):
+        bench.analyse(case.id, "length", watch=Watch(case=told.append))
+    assert not told
 
 
 def test_a_result_is_told_as_it_grows_until_the_case_holds_one(case):

@@ -14,7 +14,7 @@ import msgspec
 
 from engine.cases.blocks import Block
 from engine.cases.review import Review, review_of, with_labels
-from engine.cases.store import CaseStore, added
+from engine.cases.store import CaseStore, added, check_open
 from engine.core.canonical import plain
 from engine.core.errors import CaseError, CorpusNotFound, GroundworkError, InputError, RecordError
 from engine.core.files import now, package_versions
@@ -239,8 +239,10 @@ def analyse(cases: CaseStore, case_id: str, kind: Kind[Any], options: Value, con
     """Run a kind on a saved case, the reviewers' labels in place; return the case with what was found.
 
     What was finished of a run that is stopped or fails is kept where the case holds nothing of it yet. Raises what
-    the kind raises.
+    the kind raises; `CaseFrozen` before anything runs.
     """
+    with cases.writing() as connection:
+        check_open(connection, case_id)
     case, marks = cases.load_whole(case_id)
     held = {analysis.id for analysis in case.analyses}
     latest: Analysis | None = None

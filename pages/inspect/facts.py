@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components import state
-from components.analysis_run import begin
+from components.analysis_run import FROZEN, begin, is_open
 from components.answer import answer_view
 from components.blocks import draw
 from components.cache import workbench
@@ -48,7 +48,8 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
         asked = fact_controls()
         settings = asked.settings
         options = FactsOptions(verifier=asked.verifier, decomposer=asked.decomposer, judge=asked.judge)
-        if st.button("Check the answer" if record is None else "Check again", key="start_facts", type="primary"):
+        label, open_ = "Check the answer" if record is None else "Check again", is_open(case)
+        if st.button(label, key="start_facts", type="primary", disabled=not open_):
             begin(case, FACTS, options, name, settings=settings)
             st.rerun()
         served = source_of(asked.decomposer).startswith(SERVED)
@@ -56,6 +57,8 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
         st.caption(
             workbench().using(settings).cost(case, FACTS, options) + f"{'' if record is None else last_took(record)}."
             f"{'' if may_send else ' Nothing is sent anywhere.'}"
+            if open_
+            else FROZEN
         )
     if running is not None:
         say_problem(running)
@@ -73,7 +76,7 @@ def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
         banner("The check was stopped. These are the finished facts.")
-    open_ = workbench().cases.review(case.id).status != "signed off"
+    open_ = is_open(case)
     author = reviewer() if record.facts and open_ else ""
     if record.facts and open_ and not author:
         st.caption("Enter your name to decide on edits and to record verdicts. The case's history records it.")

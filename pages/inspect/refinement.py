@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import state
 from components.advice import advice_view, quartile_view, task_table
-from components.analysis_run import is_open
+from components.analysis_run import FROZEN, is_open
 from components.blocks import draw
 from components.cache import analyses, questions, workbench
 from components.case_head import case_head
@@ -233,9 +233,10 @@ elif stored is not None:
             "Run" if report is None else "Run the missing conditions" if ahead.stored and ahead.writes else "Run again"
         )
         with st.container(horizontal=True, vertical_alignment="center"):
-            asked = st.button(label, type="primary" if ahead.writes else "secondary", disabled=not chosen.model)
+            look = "primary" if ahead.writes else "secondary"
+            asked = st.button(label, type=look, disabled=not (chosen.model and is_open(case)))
             cost = workbench().using(chosen.settings).cost(case, REFINEMENT, options)
-            note(cost[:1].upper() + cost[1:])
+            note(cost[:1].upper() + cost[1:] if is_open(case) else FROZEN)
         if asked:
             begin(case, names, gate, chosen)
             st.rerun()

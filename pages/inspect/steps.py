@@ -3,6 +3,7 @@
 import streamlit as st
 
 from components import state
+from components.analysis_run import FROZEN, is_open
 from components.cache import snapshot_of, workbench
 from components.case_head import case_head
 from components.export_figure import export_button
@@ -43,11 +44,13 @@ def method_fields(case: Case) -> None:
     name = left.selectbox("Method", list(LABELS), format_func=LABELS.get, key="steps_method") or "raise"
     method = method_of(name)
     settings_panel("reasoning", "decoding", paper="raise")
-    if right.button("Work it out", key="start_steps", type="primary", width="stretch"):
+    open_ = is_open(case)
+    if right.button("Work it out", key="start_steps", type="primary", width="stretch", disabled=not open_):
         begin(case, name, model)
         st.rerun()
     cost = workbench().cost(case, STEPS, StepsOptions(method=name, model=model))
-    st.caption(f"{method.label}: {method.said}. {cost}. Calls already stored in this case are not repeated.")
+    ahead = f"{cost}. Calls already stored in this case are not repeated." if open_ else FROZEN
+    st.caption(f"{method.label}: {method.said}. {ahead}")
 
 
 def gold_of(case: Case) -> frozenset[str]:
@@ -82,8 +85,9 @@ def threshold_slider(case: Case, run: Solution) -> Solution:
         source = str(error)
     st.caption(f"Written with T = {run.threshold:.2f}. T for {plain(run.embedder)}: {plain(source)}.")
     if changed:
-        numbers = ", ".join(map(str, changed))
-        if st.button(f"Answer again with T = {chosen:.2f}: steps {numbers} would read other passages", key="again"):
+        steps = f"step{'s' * (len(changed) > 1)} {', '.join(map(str, changed))}"
+        label = f"Answer again with T = {chosen:.2f}: {steps} would read other passages"
+        if st.button(label, key="again", disabled=not is_open(case)):
             settings = run_settings(stored_run(case, run).stamp).with_values({"reasoning.threshold": chosen})
             begin(case, run.method, run.model, settings)
             st.rerun()

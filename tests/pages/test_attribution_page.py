@@ -427,6 +427,8 @@ def test_a_signed_off_case_is_not_checked(mapped):
     components.cache.workbench().cases.add_marks(mapped.id, sign_off("R. Viewer", "stands", "Read it."))
     app = opened(mapped)
     assert not app.exception and "Check this map" in labels(app) and checks(app, mapped) is None
+    assert all(button.disabled for button in app.button if button.label in ("Check this map", "Run again"))
+    assert any("Make a new version of it to run this." in caption.value for caption in app.caption)
 
 
 def draw_agreement(case):

@@ -115,6 +115,12 @@ def test_an_imported_answer_that_was_signed_off_leads_to_its_audit_and_its_revie
     assert review.startswith("stands as edited, signed off by ")
 
 
+@pytest.mark.parametrize(("name", "label"), [("facts", "Check again"), ("refinement", "Run"), ("steps", "Work it out")])
+def test_a_signed_off_case_takes_no_other_analysis(name, label):
+    app = page(f"inspect/{name}", AUDITED)
+    assert next(button for button in app.button if button.label == label).disabled
+
+
 def test_what_is_open_is_said_and_a_reviewers_name_is_text():
     page("review/cases", "case")
     marks = [

@@ -73,6 +73,19 @@ def test_shipped_runs_bring_no_words_of_public_sets():
             assert not row.case and not {"evidence", "revised"} & row.values.keys()
 
 
+def test_another_preset_of_the_same_study_brings_its_own_model():
+    def page():
+        from components.evaluation_setup import setup
+
+        setup()
+
+    app = AppTest.from_function(page, default_timeout=60).run()
+    model = lambda: next(box.value for box in app.selectbox if box.label == "Model")  # noqa: E731
+    for name in ("refinement_small", "refinement_capable"):
+        app.selectbox(key="evaluation_preset").set_value(name).run()
+        assert not app.exception and model() == read_config(CONFIGS / f"{name}.toml").model
+
+
 def test_every_preset_is_its_own_text_again():
     for name in presets():
         config = read_config(CONFIGS / f"{name}.toml")
