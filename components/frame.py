@@ -84,10 +84,14 @@ def _wait_for_samples() -> None:
 
 
 def _case_picker() -> None:
-    if (linked := state.open_case_id() or "") in EXAMPLES and not workbench().cases.has(linked):
-        take_in(workbench().cases)
+    linked = state.open_case_id()
+    # Once: the session may delete it.
+    if linked in EXAMPLES and state.first_time(f"example {linked}"):
+        _have_example(linked)
     rows = workbench().cases.rows(limit=RECENT)
-    current = state.open_case_id(FIRST_CASE if workbench().cases.has(FIRST_CASE) else None)
+    current = linked or state.open_case_id(next((row.id for row in [*_row_of(FIRST_CASE), *rows]), None))
+    if current is not None and current not in {row.id for row in rows}:
+        rows = [*_row_of(current), *rows]
     labels = _labels(rows)
     ids = list(labels)
     if current is not None and current not in labels:
@@ -112,13 +116,25 @@ def _case_picker() -> None:
     _examples()
 
 
+def _row_of(case_id: str) -> list[CaseRow]:
+    """The row of a case, also of one that was changed long ago; none of a deleted one."""
+    return [row for row in workbench().cases.rows(case_id) if row.id == case_id]
+
+
+def _have_example(name: str) -> None:
+    """Put the examples that are missing into the library; this one also out of the bin."""
+    take_in(workbench().cases)
+    if not _row_of(name) and workbench().cases.has(name):
+        workbench().cases.restore(name)
+
+
 def _examples() -> None:
     """Offer the cases that ship with the project; folded once the library holds them."""
     held = all(workbench().cases.has(name) for name in EXAMPLES)
     with st.expander("Examples", expanded=not held):
         for name, example in EXAMPLES.items():
             if file_of(name).exists() and st.button(example.label, help=example.about, type="tertiary"):
-                take_in(workbench().cases)
+                _have_example(name)
                 state.open_case(name)
                 st.switch_page(page(example.page), query_params={"case": name})
 
