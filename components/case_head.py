@@ -49,7 +49,7 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
         for part in head_parts(case, verdict, review):
             page_link(part.page, part.label, case=case.id, **part.query)
     if not absent and (said := nothing_said(case) or doubt):
-        st.warning(said)
+        st.warning(plain(said))
     elif not absent and (said := unknown(case)):
         banner(said)
     return verdict

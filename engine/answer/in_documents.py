@@ -58,12 +58,14 @@ def together(*probabilities: float) -> float:
 def nothing_said(case: Case) -> str:
     """The warning that a writer wrote nothing or gave the question back, as small ones do; else empty.
 
-    A name may precede the question: "T. Roe: What do pupils want?"
+    An imported answer or one that is not finished may be empty without a word of a model. A name may precede
+    the question: "T. Roe: What do pupils want?"
     """
     said, asked = (re.findall(r"\w+", text.lower()) for text in (without_markers(case.answer.text), case.question))
     again = "Ask again with the quoting reader or a larger model."
     if not case.answer.text.strip():
-        return f"The model wrote nothing. {again}"
+        by_model = case.origin == "generated" and case.answer.finished
+        return f"The model wrote nothing. {again}" if by_model else ""
     if not said or said[-len(asked) :] != asked or len(said) > len(asked) + NAME:
         return ""
     return f"The answer only repeats the question. {again}"
@@ -109,7 +111,7 @@ def doubted(case: Case, settings: Retrieval) -> str:
     scored = "" if best is None else f", best passage score {best:.2f}"
     said = f"probability that they do: {case.answerable:.2f}{scored}"
     asked = "answerable" in case.stamp.settings
-    refused = " Set *Refuse below this probability* to 0 to see what the writer would say." if asked else ""
+    refused = " Set “Refuse below this probability” to 0 to see what the writer would say." if asked else ""
     closest = refused if case.answer.refused else " The answer uses the closest passages."
     place = f" of “{case.corpus}”" if case.corpus else ""
     said = f"The documents{place} do not seem to answer this question ({said}).{closest}"

@@ -75,7 +75,7 @@ def draw_report(run: Run[IngestReport]) -> None:
             draw_skipped(report.skipped)
             return
         st.success(
-            f"{report.told} The corpus has {counted(report.documents, 'document')},"
+            f"{plain(report.told)} The corpus has {counted(report.documents, 'document')},"
             f" {counted(report.passages, 'passage')}. It took {duration(report.seconds)}."
         )
         page_link("ask/ask", "Ask these documents")  # Ask opens with them: `open_added`

@@ -73,6 +73,15 @@ def test_every_page_of_a_case_says_where_the_documents_may_not_answer():
     assert "do not seem to answer" in page("inspect/facts", "weak").warning[0].value
 
 
+def test_a_corpus_and_words_of_a_case_file_are_text_in_the_warning():
+    components.cache.workbench.clear()
+    image, link = "![x](http://a.b/c.png)", "[y](http://a.b)"
+    hostile = replace(checked(), id="hostile", corpus=image, answerable=0.1, unknown_words=((link, ""),))
+    store().save(hostile)
+    said = page("inspect/steps", "hostile").warning[0].value
+    assert "!\\[x\\](" in said and "“\\[y\\](" in said
+
+
 def test_a_doubt_about_the_sources_follows_the_facts_once_someone_signed():
     components.cache.workbench.clear()
     store().save(replace(checked(), id="signed", answerable=0.1))

@@ -21,7 +21,7 @@ from engine.cases.review import sign_off
 from engine.core.errors import Cancelled, CaseNotFound, QuestionError, ServerError
 from engine.core.files import home, now
 from engine.core.values import Answer
-from engine.corpus.collection import list_corpora
+from engine.corpus.collection import IngestReport, list_corpora
 from engine.corpus.samples import FIRST_CASE
 from engine.methods.raise_.threshold import PRIMER
 from engine.methods.signals import FactKept
@@ -205,6 +205,16 @@ def test_two_uploads_of_one_name_are_told(app):
     app.session_state["groundwork_runs"]["ingest"].future.result()
     app.run()
     assert any("Another file in this batch" in said.value for said in app.warning)
+
+
+def test_names_of_documents_that_were_replaced_are_text(app):
+    app.run()
+    counts = {"added": 0, "unchanged": 0, "replaced": 1, "skipped": (), "documents": 1, "passages": 1, "seconds": 1.0}
+    run = components.runs.Run(future=Future())
+    run.future.set_result(IngestReport(**counts, displaced=(("![x](http://a.b)", "notes.jsonl"),)))
+    app.session_state["groundwork_runs"] = {"ingest": run}
+    app.switch_page("pages/ask/corpora.py").run()
+    assert not app.exception and "!\\[x\\](" in app.success[0].value
 
 
 def test_the_document_that_is_shown_is_ticked(app):

@@ -119,6 +119,8 @@ def test_a_doubt_names_the_words_that_no_document_has_and_a_mistyped_one_is_alwa
 def test_an_empty_answer_and_one_that_is_the_question_are_told(said, warned):
     case = Case(id="c", question="Who built the bridge?", passages=(), answer=Answer(text=said), stamp=Stamp(model="m"))
     assert warned in nothing_said(case) and bool(warned) == bool(nothing_said(case))
+    for unasked in (replace(case, origin="imported"), replace(case, answer=Answer(text=said, finished=False))):
+        assert "wrote nothing" not in nothing_said(unasked)
 
 
 @pytest.mark.parametrize("refused", [False, True])
@@ -133,7 +135,7 @@ def test_a_refusal_by_the_check_says_how_to_see_the_answer():
     asked = Stamp(model="m", settings={"answerable": 0.05})
     answer = Answer(text="x", refused=True)
     case = Case(id="c", question="Who?", passages=(), answer=answer, stamp=asked, answerable=0.05)
-    assert "Set *Refuse below this probability* to 0" in doubted(case, Retrieval())
+    assert "Set “Refuse below this probability” to 0" in doubted(case, Retrieval())
 
 
 def test_a_question_given_back_with_a_name_before_it_is_told():
