@@ -10,7 +10,7 @@ from components.cache import questions
 from components.diff import word_diff
 from components.html import note, plain, show, text_after, visible
 from components.polling import poll, result_of, say_problem
-from components.settings_panel import chosen_workbench
+from components.settings_panel import chosen_settings, chosen_workbench
 from engine.analyses.removal import Removal
 from engine.cases.words import word_diff as words_of
 from engine.core.values import Attribution, Case
@@ -53,13 +53,14 @@ def _run(case: Case, gone: tuple[int, ...], model: str, name: str) -> None:
     if run is not None and not run.ended:
         poll(name, "Without the passages")
         return
-    asked = str(gone)
+    asked = str((gone, model.strip(), chosen_settings()))
     fresh = run is None or run.label != asked
     possible = 0 < len(gone) < len(case.passages)
     at_once = case.stamp.model == READER and possible and fresh
     if not at_once:
         label = "Write without them" if len(gone) != 1 else f"Write without passage {gone[0]}"
-        if not st.button(label, key=f"start_{name}", type="primary", disabled=not possible or not fresh):
+        ready = possible and (fresh or run.problem is not None)
+        if not st.button(label, key=f"start_{name}", type="primary", disabled=not ready):
             if run is not None and not fresh:
                 say_problem(run)
             return

@@ -112,10 +112,12 @@ def draw_map(case: Case, result: TokenMap, beside: Attribution | None, check: Ra
     """The map; a click on a row that is not there begins its computation."""
     sentence = state.selected_sentence(len(case.answer.sentences))
     row = f"row of {name}"
-    chosen = state.value_of(row) or ({"sentence": sentence - 1} if sentence else {})
+    selected, asked_for = state.value_of(row) or (None, {})
+    # Another sentence was selected since.
+    chosen = asked_for if asked_for and selected == sentence else {"sentence": sentence - 1} if sentence else {}
 
     def ask(asked: MapRows) -> None:
-        state.set_value(row, asked.target())
+        state.set_value(row, (sentence, asked.target()))
         begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
 
     token_map(result, case, key=f"token_map_{case.id}", chosen=chosen, beside=beside, check=check, ask=ask)
@@ -229,7 +231,9 @@ heading(
     "common-ground",
 )
 stored = open_case()
-if stored is not None and not stored.passages:
+if stored is not None and not stored.passages and not stored.answer.text.strip():
+    st.info("This problem has no answer yet. Work it out on Steps.")
+elif stored is not None and not stored.passages:
     st.info(
         "This answer came without passages, so there is nothing to attribute it to. Audit it again with its sources"
         " pasted, or open another case."

@@ -491,6 +491,24 @@ def test_an_unticked_passage_is_left_out_and_the_answer_written_again(app, case,
     assert bench.cases.load(case.id).analyses == ()
 
 
+def test_an_answer_without_a_passage_can_be_asked_for_again_after_it_was_cancelled(app, case):
+    held = threading.Event()
+    components.cache.questions().start(lambda run: held.wait(120))  # the next one waits for its turn
+    write = lambda: next(button for button in app.button if button.label == "Write without passage 1")  # noqa: E731
+    try:
+        on_tab(app, case, "Without passages", "scorer")
+        next(box for box in app.checkbox if box.label.startswith("1 ")).uncheck().run()
+        write().click().run()
+        next(button for button in app.button if button.label == "Cancel").click().run()
+        drawn_until(app, lambda: "Cancel" not in labels(app))
+        assert not write().disabled and app.info
+        write().click().run()
+        assert "Cancel" in labels(app)
+        next(button for button in app.button if button.label == "Cancel").click().run()
+    finally:
+        held.set()
+
+
 def test_a_prompt_that_is_too_long_to_score_still_gives_the_new_answer(case):
     long = tuple(replace(p, text=p.text * 40) for p in case.passages)
     write = lambda question, passages, watch: Written(answer=Answer(text="Green."), stamp=Stamp(model="w"))  # noqa: E731
@@ -523,6 +541,24 @@ def test_results_of_another_scorer_are_said_to_be_its_own(app, case, tab):
     said = f"These results are by {own}. another has not scored this answer yet."
     assert said in on_tab(app, case, tab, "another")
     assert said not in on_tab(app, case, tab, own)
+
+
+def test_a_row_that_was_asked_for_gives_way_to_the_sentence_selected_since(app, case, monkeypatch):
+    own = tiny_model("llama").name
+    on_tab(app, case, "Tokens", own)
+    method = app.selectbox(key=f"map_method_{case.id}").value
+    chosen = []
+    monkeypatch.setattr("components.token_map.heat_map", lambda data, **given: chosen.append(data["chosen"]))
+    app.session_state[f"row of {case.id}, {method}"] = (None, {"token": 3})
+    app.run()
+    app.query_params["sentence"] = "1"
+    app.run()
+    assert chosen == [5, 1]  # the token's row, after the answer's and one sentence's; then the sentence's
+
+
+def test_a_problem_without_an_answer_is_not_said_to_have_come_without_passages(app, case):
+    on_tab(app, replace(case, passages=(), answer=Answer(text="", finished=False), analyses=()), "Occlusion", "scorer")
+    assert [info.value for info in app.info] == ["This problem has no answer yet. Work it out on Steps."]
 
 
 def test_words_are_counted_without_a_model_and_a_click_adds_them_to_the_report(app, case):
