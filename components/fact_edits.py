@@ -66,7 +66,9 @@ def edit_card(
                 '"Your verdict on a fact".'
             )
             return
-        reason = st.text_input("Note", key=f"reason_{case.id}_{edit.id}", placeholder="reason (optional)")
+        # By the edit's words, too: another check may give its number to another edit.
+        key = f"reason_{case.id}_{edit.id}_{edit.old}_{edit.new}"
+        reason = st.text_input("Note", key=key, placeholder="reason (optional)")
         with st.container(horizontal=True):
             for value, label in (("accepted", "Accept"), ("rejected", "Reject")):
                 pressed = st.button(

@@ -32,7 +32,7 @@ def override_fields(
             list(facts),
             index=list(facts).index(selected) if selected in facts else 0,
             format_func=lambda n: visible(f"{n} {facts[n].fact.text}"),
-            key=f"override_fact_{selected}",
+            key=f"override_fact_{case.id}_{selected}",
         )
         number = verdict.sentence_of(name) if name else None
         if name is None or number is None:

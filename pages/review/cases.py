@@ -176,19 +176,30 @@ def tags_of(case: Case) -> None:
         note(f"Tags: {', '.join(case.tags)}." if case.tags else "No tags.")
     else:
         known = sorted({*workbench().cases.facets()["tag"], *case.tags})
-        chosen = st.multiselect(
+        key = f"tags_{case.id}_{case.tags}"  # tags of another session are in it at once
+        st.multiselect(
             "Tags",
             known,
             default=list(case.tags),
             accept_new_options=True,
-            key=f"tags_{case.id}",
+            key=key,
             placeholder="choose or add a tag",
             width=520,
+            on_change=set_tags,
+            args=(case, key),
         )
-        if tuple(chosen) != case.tags:
-            workbench().cases.set_tags(case.id, tuple(chosen))
     if case.parent:
         note(f"A new version of case {case.parent}.")
+
+
+def set_tags(case: Case, key: str) -> None:
+    """Add and take away the tags that differ from the case as it was drawn; another session's stay."""
+    store, chosen = workbench().cases, state.value_of(key)
+    try:
+        others = [tag for tag in store.load(case.id).tags if tag in chosen or tag not in case.tags]
+        store.set_tags(case.id, [*others, *chosen])
+    except GroundworkError as error:
+        st.error(plain(str(error)))
 
 
 heading("Cases", "All answers you asked for or imported. Open a case, review it, export its report, or replay it.")

@@ -160,6 +160,23 @@ def test_signing_off_takes_a_conclusion_with_a_reason_and_freezes(app):
     assert review_of(store().history(version.id)).conclusion is None
 
 
+def test_tags_of_another_session_stay_and_show(app):
+    tags = lambda: app.multiselect[0]  # noqa: E731
+    held = set(tags().value)
+    tags().set_value([*held, "mine"]).run()
+    store().set_tags("first", [*held, "mine", "theirs"])
+    before = store().rows("first")[0].updated
+    app.run()
+    assert set(tags().value) == {*held, "mine", "theirs"}
+    assert store().rows("first")[0].updated == before
+    store().set_tags("first", [*held, "mine", "theirs", "later"])
+    tags().set_value(["theirs"]).run()  # chosen before "later" was seen
+    assert set(store().load("first").tags) == {"theirs", "later"}
+    store().add_marks("first", sign_off("Ada", "stands", "Read it."))
+    tags().set_value([]).run()
+    assert "signed off" in app.error[0].value and not app.exception
+
+
 def test_what_is_signed_is_the_text_with_the_accepted_edits_over_its_changes(app):
     case = checked()
     store().save(case)

@@ -222,6 +222,24 @@ def test_an_edit_says_in_words_how_it_was_checked_and_is_accepted_without_a_reas
     assert (mark.target, mark.value, mark.reason) == ("edit:1", "accepted", "")
 
 
+def test_a_note_on_an_edit_is_not_there_for_another_edit_of_the_same_number(reviewing):
+    field(reviewing, "Note").set_value("as the source has it").run()
+    case = checked()
+    record = record_of(case)
+    edits = (replace(record.edits[0], new="1935"), *record.edits[1:])
+    analyses = (replace(case.analyses[0], result=replace(record, edits=edits).to_dict()),)
+    store().save(replace(case, analyses=analyses))
+    assert field(reviewing.run(), "Note").value == ""
+
+
+def test_another_case_begins_with_its_own_fact(reviewing):
+    store().save(replace(checked(), id="other"))
+    first = field(reviewing, "Fact").value
+    field(reviewing, "Fact").set_value("2.1").run()
+    reviewing.query_params["case"] = "other"
+    assert field(reviewing.run(), "Fact").value == first != "2.1"
+
+
 def test_a_reviewers_words_for_the_sentence_of_a_fact_are_in_the_text_at_once(reviewing):
     case = checked()
     start, end = case.answer.sentences[1]
