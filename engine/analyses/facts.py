@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -442,10 +443,14 @@ def _run(case: Case, options: FactsOptions, context: RunContext) -> Iterator[Ana
         yield analysis_of(case, record, context.settings)
 
 
+# Pages tell the cost on each redraw, and the rules take seconds for a long answer.
+_decomposed = lru_cache(maxsize=32)(decompose)
+
+
 def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
     """How many facts there are, verdicts at most, and sentences that the verifier reads to rank passages, at most."""
     chosen = settings.verification
-    found = decompose(case.answer.text, atomic=chosen.atomic, molecular=chosen.molecular)
+    found = _decomposed(case.answer.text, atomic=chosen.atomic, molecular=chosen.molecular)
     facts = verdicts = read = 0
     for clause in found.clauses:
         cited = len(cited_numbers(case.answer.text, clause)) if chosen.anchored else 0

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from rapidfuzz.distance import Levenshtein
 
-from engine.analyses.facts import KIND, FactsOptions, record_of
+from engine.analyses.facts import KIND, FactsOptions, _decomposed, record_of
 from engine.analyses.kind import Loaders, RunContext, examine, options_of
 from engine.core.progress import Watch
 from engine.core.settings import Settings, Verification
@@ -438,6 +438,8 @@ def test_the_cost_said_before_a_check_covers_what_it_takes(rounds):
         stamp=Stamp(model="m"),
     )
     said = KIND.cost(given, FactsOptions(), settings)
+    taken = _decomposed.cache_info().misses
+    assert KIND.cost(given, FactsOptions(), settings) == said and _decomposed.cache_info().misses == taken
     checked, read = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) (?:verdict|sentence)", said))
     verifier = Counting()
     found = record_of(examine(given, KIND, FactsOptions(), context(verifier, settings)))
