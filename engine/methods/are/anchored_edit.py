@@ -13,7 +13,6 @@ said of the old one ("the clerk Ann Berg"), it is put in after that. No paper's 
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Sequence
 
@@ -26,7 +25,7 @@ from engine.methods.are.anchor import Anchor, Others, anchors, on_fact, others
 from engine.methods.are.edit import CANDIDATES, Replacement, apply, changes, replacements
 from engine.methods.are.event_order import against, turned
 from engine.methods.are.names import in_full, may_replace, names
-from engine.methods.are.quantities import CURRENCIES, dates, in_other_order, months, quantities
+from engine.methods.are.quantities import CURRENCIES, as_large, dates, in_other_order, months, quantities
 from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import Change, Edit, Evidence, Ruling
 from engine.models.protocols import Entailment, Judged
@@ -264,7 +263,7 @@ def pinned(fact: str, change: Replacement, sentence: str) -> bool:
     part, rest = parts[0], f"{fact[: change.start]} {fact[change.end :]}"
     kept = [q for q in quantities(rest) if q.unit != "year"]
     told = quantities(part)
-    mine = [q for q in told if any(math.isclose(q.value, k.value, rel_tol=1e-6) for k in kept)]
+    mine = [q for q in told if any(as_large(q, k) for k in kept)]
     others = [q for q in told if q not in mine]
     if change.kind == "name":
         return bool(mine) and {name for _, _, name in names(part)} - {change.new} <= {n for _, _, n in names(fact)}

@@ -142,6 +142,11 @@ def near(text: str, start: int, end: int, words: int = 6) -> frozenset[str]:
     return frozenset(stem(w.lower()) for w in (*left, *right) if w.lower() not in STOP_WORDS)
 
 
+def as_large(one: Quantity, other: Quantity) -> bool:
+    """Are both the same number, but for how a float rounds "1.1 million": codes of 15 digits are told apart."""
+    return math.isclose(one.value, other.value, rel_tol=1e-15)
+
+
 def holds(mine: Quantity, other: Quantity) -> bool:
     """Does the evidence's number bear the claim's comparison out; equal numbers without one.
 
@@ -156,7 +161,7 @@ def holds(mine: Quantity, other: Quantity) -> bool:
         return _NEARLY * mine.value <= other.value <= mine.value
     same = mine.comparison == other.comparison
     if not mine.comparison or (same and "=" in mine.comparison):  # two limits of one kind: they are the same limit
-        return math.isclose(mine.value, other.value, rel_tol=0 if mine.unit == "time" else 1e-4)
+        return as_large(mine, other)
     return _HOLDS[mine.comparison](other.value, mine.value) or (same and mine.value == other.value)
 
 

@@ -6,7 +6,6 @@ Shared words are a reading aid, no verdict. With a number or name missing the ev
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -14,7 +13,7 @@ from functools import lru_cache
 from engine.core.text import STOP_WORDS, content_words, unjoined
 from engine.english.notation import amounts, in_one_notation, values
 from engine.english.words import NUMBER_WORDS
-from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
+from engine.methods.are.quantities import CURRENCIES, Quantity, as_large, dates, holds, months, quantities
 from engine.models.alignment import stem
 
 WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
@@ -56,10 +55,8 @@ def shared_words(fact: str, passage: str) -> tuple[tuple[int, int], ...]:
     >>> [("It won 5,000 votes."[a:b]) for a, b in shared_words("She won 5000 seats", "It won 5,000 votes.")]
     ['won', '5,000']
     """
-    values = [q.value for q in quantities(fact)]
-    numbers = [
-        (q.start, q.end) for q in quantities(passage) if any(math.isclose(q.value, v, rel_tol=1e-6) for v in values)
-    ]
+    mine = quantities(fact)
+    numbers = [(q.start, q.end) for q in quantities(passage) if any(as_large(q, one) for one in mine)]
     said = {stem(word.lower()) for word in _PART.findall(fact) if word.lower() not in STOP_WORDS}
     words = [
         match.span()
@@ -141,8 +138,7 @@ def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 def _bears(mine: Quantity, other: Quantity) -> bool:
     """Does the number bear the fact's out: of the same kind, or as large and of a kind that one of them leaves open."""
-    as_large = math.isclose(mine.value, other.value, rel_tol=1e-4)
-    same = mine.unit == other.unit or (as_large and "" in (mine.unit, other.unit))
+    same = mine.unit == other.unit or ("" in (mine.unit, other.unit) and as_large(mine, other))
     return same and holds(mine, other)
 
 

@@ -40,7 +40,9 @@ def test_no_denial_is_taken_out_by_a_sentence_that_denies_in_another_way():
     [("over 5", "6", True), ("over 5", "5", False), ("at least 5", "5", True), ("5 million", "5,000,000", True),
      ("under 5", "4.9", True), ("before 1990", "1991", False), ("five", "5", True), ("no higher than 5", "4", True),
      ("not fewer than 5", "4", False), ("nearly 8,000", "7,900", True), ("nearly 8,000", "200", False),
-     ("more than 5", "fewer than 10", False), ("more than 5", "more than 10", True)],
+     ("more than 5", "fewer than 10", False), ("more than 5", "more than 10", True),
+     ("40817239", "40817293", False), ("$15,301", "$15,300", False), ("1.1 million", "1,100,000", True),
+     ("408172391234567", "408172391234568", False)],
 )  # fmt: skip
 def test_whether_a_number_bears_a_comparison_out(claim, evidence, right):
     assert holds(quantities(claim)[0], quantities(evidence)[0]) is right
