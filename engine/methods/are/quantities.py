@@ -30,14 +30,22 @@ _DAY_MONTH = re.compile(
 )
 _MONTH_DAY = re.compile(rf"\b(?P<month>{'|'.join(MONTHS)}) (?:the )?(?P<day>\d{{1,2}}){_ORDINAL}\b(?![\d:])")
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_DIGITS = rf"(?:{EUROPEAN}|\d[\d,]*(?:\.\d+)?)"
-_NUMBER = re.compile(rf"(?<![\w.])(?<!\w-){_DIGITS}(?=\b|%|st|nd|rd|th)(?:st|nd|rd|th)?", re.IGNORECASE)
+_SHORT_SCALES = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9, "t": 1e12, "tn": 1e12}  # "$5m", not "5m"
+_DIGITS = rf"(?>{EUROPEAN}|\d+(?:,\d+){{0,9}}(?:\.\d+)?)"  # atomic: "4.7s" is never the 4 of another number
+# Units that may follow without a blank; "s" only behind decimals, as in "1990s" it makes a plural.
+_GLUED = (
+    r"(?:[ckmnµ]?m|[kmµ]?g|[cm]?l|[kmgt]?(?:wh?|hz|b|v)|ms|(?:(?<=\.\d)|(?<=\.\d\d))s|min|h|ft|lbs?|oz|mph"
+    rf"|{'|'.join(_SHORT_SCALES)})\b"
+)
+_NUMBER = re.compile(rf"(?<![\w.])(?<!\w-){_DIGITS}(?:\b|(?:st|nd|rd|th)\b|(?={_GLUED}))", re.IGNORECASE)
 _RANGE = re.compile(rf"(?<![\w.-]){_DIGITS}-(?P<end>{_DIGITS})(?![\w-])")  # "2019-2021", no date and no code
 _TIME = re.compile(r"(?<![\w.:])\d{1,2}(?::[0-5]\d){1,2}(?![\d:])")
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
+_PRICED = re.compile(r"(?:[$€£]|USD|EUR|GBP)\s*$")
 _MONEY = re.compile(r"(?:euros?|dollars?|pounds?|francs?|yen|eur|usd|gbp|chf|jpy)\b(?!\s*\d)")
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
+_SHORT_SCALE = re.compile(rf"({'|'.join(_SHORT_SCALES)})\b", re.IGNORECASE)
 _MORE = "more|greater|higher|larger|older|longer"
 _LESS = "less|fewer|lower|smaller|younger|shorter"
 _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
@@ -97,9 +105,10 @@ def _quantity(text: str, start: int, end: int) -> Quantity:
         seconds = sum(int(part) * 60**power for part, power in zip(raw.split(":"), (2, 1, 0), strict=False))
         return Quantity(start, end, raw, seconds, "time", near(text, start, end), *_comparison(text, start, "time"))
     value = float(in_digits(raw)) if raw[0].isdigit() else NUMBER_WORDS[raw.lower()]
-    scale = _SCALE.match(text, end)
+    priced = _PRICED.search(text, max(0, start - 12), start)
+    scale = _SCALE.match(text, end) or (_SHORT_SCALE.match(text, end) if priced else None)
     whole = scale.end() if scale else end
-    value *= _SCALES[scale.group(1).lower()] if scale else 1.0
+    value *= (_SCALES | _SHORT_SCALES)[scale.group(1).lower()] if scale else 1.0
     unit, around = _unit(text, start, raw, whole, value), near(text, start, whole)
     return Quantity(start, whole, text[start:whole], value, unit, around, *_comparison(text, start, unit))
 
@@ -123,12 +132,12 @@ def _unit(text: str, start: int, raw: str, end: int, value: float) -> str:
     after, before = text[end : end + 12].lstrip().lower(), text[max(0, start - 12) : start]
     if after.startswith(("%", "percent", "per cent")):
         return "%"
-    if re.search(r"[$€£]\s*$|(?:USD|EUR|GBP)\s*$", before) or _MONEY.match(after):
+    if _PRICED.search(before) or _MONEY.match(after):
         return "money"
     if raw.isdigit() and len(raw) == 4 and 1000 <= value <= 2100:
         return "year"
     behind = raw[0].isdigit() and _MONTH.search(before) and re.search(r"[a-z]\s*$", before) and value <= 31
-    if _MONTH.match(text[end:].lstrip()) or behind:
+    if _MONTH.match(text[end : end + 16].lstrip()) or behind:
         return "day"
     if raw[0].isdigit() and raw[-1].isalpha():
         return "ordinal"

@@ -160,3 +160,21 @@ def test_a_word_that_only_opens_the_sentence_replaces_no_name():
 
 def test_a_possessive_name_is_replaced_without_its_ending():
     assert replaced("She sits on Zorn's board.", "She sits on Brand's board.") == {("Zorn", "Brand")}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("$94.8bn, EUR 2.4k, £5M", [("94.8bn", 94.8e9), ("2.4k", 2400), ("5M", 5e6)]),
+        ("4.7s, 2.25s, 10km, 250mL and 3.5kWh", [("4.7", 4.7), ("2.25", 2.25), ("10", 10), ("250", 250), ("3.5", 3.5)]),
+        ("the 1990s, 747s, 3.5pm, 4x4", []),
+        ("5,000, 18.450,00 and 5th", [("5,000", 5000), ("18.450,00", 18450), ("5th", 5)]),
+    ],
+)
+def test_a_number_before_letters_is_read_whole_with_its_scale_or_not_at_all(text, found):
+    assert [(q.text, q.value) for q in quantities(text)] == found
+
+
+def test_no_part_of_a_number_is_replaced():
+    claim = "It was worth $94.8bn."
+    assert replacements(claim, "It was worth $98.4bn.")[0] == Replacement(14, 20, "98.4bn", "number", 0.9)
