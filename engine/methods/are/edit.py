@@ -86,7 +86,7 @@ def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
     for mine in quantities(claim):
         rivals = rival(mine, theirs)
         right = [holds(mine, other) for other in rivals]
-        if rivals and not right[0] and (mine.comparison or not any(right)):
+        if rivals and not right[0] and (mine.limited or not any(right)):
             yield from _number_changes(mine, rivals)
 
 
@@ -96,7 +96,7 @@ def _number_changes(mine: Quantity, rivals: Sequence[Quantity]) -> Iterator[Repl
         new = other.text
         if new[0].isalpha():  # "Seven hundred" opened its sentence
             new = new.capitalize() if mine.text[0].isupper() else new.lower()
-        if mine.comparison:
+        if mine.limited:
             turned = flipped(mine, other)
             if mine.value == other.value:
                 yield Replacement(mine.comparison_start, mine.comparison_end, "", "comparison", weight - 0.1)

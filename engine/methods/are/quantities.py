@@ -19,7 +19,7 @@ from engine.english.notation import EUROPEAN, MONTHS, in_digits
 from engine.english.words import NUMBER_WORDS
 from engine.models.alignment import stem
 
-Comparison = Literal["", "<", ">", "<=", ">=", "~"]
+Comparison = Literal["", "<", ">", "<=", ">=", "~", "≈"]
 
 CURRENCIES = frozenset(("EUR", "USD", "GBP", "CHF", "JPY"))
 _MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
@@ -55,9 +55,11 @@ _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
     (">", rf"(?:{_MORE}) than|over|above|exceeding|upwards of|after"),
     ("<", rf"(?:{_LESS}) than|under|below|before|prior to"),
     ("~", r"nearly|almost"),
+    ("≈", r"about|around|roughly|approximately|approx\.?|circa|ca\.|some"),
 )
 _HOLDS = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
-_NEARLY = 0.8  # share of a number that "nearly" as much has at least
+_NEARLY = 0.8  # share of a number that "nearly" or "about" as much has at least
+_ROUNDED = ("", "%", "money")  # units of what "about" rounds, no dates and ranks
 _IN_TIME = frozenset(("after", "before", "prior to", "by", "since", "until", "not after", "not before")) | {
     "no earlier than",
     "not earlier than",
@@ -87,6 +89,11 @@ class Quantity:
     comparison_start: int = 0
     comparison_end: int = 0
     comparison_text: str = ""
+
+    @property
+    def limited(self) -> bool:
+        """Is it compared: not only named, or rounded by "about"?"""
+        return self.comparison not in ("", "≈")
 
 
 @lru_cache(maxsize=2048)  # every fact of an answer is held against the same passages
@@ -122,9 +129,13 @@ def _comparison(text: str, start: int, unit: str) -> tuple[Comparison, int, int,
     between = rf"(?:\s+(?:a|an|the|about|of|USD|EUR|GBP|US|{'|'.join(MONTHS)}|\d{{1,2}}|,))*\s*[$€£]?\s*$"
     for kind, pattern in _COMPARISONS:
         match = re.search(rf"\b({pattern}){between}", text[offset:start], re.IGNORECASE)
-        if match and (unit in ("day", "year") or match.group(1).lower() not in _IN_TIME):
+        if match and _is_compared(kind, match.group(1).lower(), unit):
             return kind, offset + match.start(1), offset + match.end(1), match.group(1)
     return "", 0, 0, ""
+
+
+def _is_compared(kind: Comparison, words: str, unit: str) -> bool:
+    return unit in _ROUNDED if kind == "≈" else unit in ("day", "year") or words not in _IN_TIME
 
 
 def _unit(text: str, start: int, raw: str, end: int, value: float) -> str:
@@ -162,16 +173,25 @@ def holds(mine: Quantity, other: Quantity) -> bool:
     >>> [holds(q, quantities("8,157 tests")[0]) for q in quantities("less than 8,000 or over 8,000")]
     [False, True]
 
-    A limit does not bear out one on the other side: "fewer than 10" may be more than 5, or not.
+    A limit does not bear out one on the other side: "fewer than 10" may be more than 5, or not. "About" holds where the
+    evidence's number is the claim's when it is rounded to as many digits.
     """
     if {mine.comparison[:1], other.comparison[:1]} == {"<", ">"}:
         return False
     if mine.comparison == "~":
         return _NEARLY * mine.value <= other.value <= mine.value
+    if mine.comparison == "≈":
+        return _rounds_to(other.value, mine.value)
     same = mine.comparison == other.comparison
     if not mine.comparison or (same and "=" in mine.comparison):  # two limits of one kind: they are the same limit
         return as_large(mine, other)
     return _HOLDS[mine.comparison](other.value, mine.value) or (same and mine.value == other.value)
+
+
+def _rounds_to(value: float, rounded: float) -> bool:
+    digits = f"{rounded:.12e}".partition("e")[0].replace(".", "").rstrip("0")  # of "830": two
+    same = math.isclose(float(f"{value:.{max(0, len(digits) - 1)}e}"), rounded)
+    return same and _NEARLY * max(value, rounded) <= min(value, rounded)
 
 
 def flipped(mine: Quantity, other: Quantity) -> str:
@@ -226,7 +246,7 @@ def rival(mine: Quantity, theirs: Sequence[Quantity]) -> list[Quantity]:
 def _likeness(mine: Quantity, other: Quantity) -> float:
     distance = abs(math.log(max(mine.value, 1e-3)) - math.log(max(other.value, 1e-3)))
     alike = len(mine.near & other.near) + (other.unit == mine.unit)
-    return alike - min(distance, 6.0) * (0.5 if mine.comparison else 0.3)
+    return alike - min(distance, 6.0) * (0.5 if mine.limited else 0.3)
 
 
 def in_other_order(text: str, other: str) -> bool:

@@ -42,7 +42,11 @@ def test_no_denial_is_taken_out_by_a_sentence_that_denies_in_another_way():
      ("not fewer than 5", "4", False), ("nearly 8,000", "7,900", True), ("nearly 8,000", "200", False),
      ("more than 5", "fewer than 10", False), ("more than 5", "more than 10", True),
      ("40817239", "40817293", False), ("$15,301", "$15,300", False), ("1.1 million", "1,100,000", True),
-     ("408172391234567", "408172391234568", False)],
+     ("408172391234567", "408172391234568", False),
+     ("around 11,000", "11,002", True), ("around 11,000", "12,345", False), ("About 50%", "49.7%", True),
+     ("some 830", "828", True), ("about 830", "838", False), ("about 1.2 million", "1,249,000", True),
+     ("about 100", "149", False), ("about fifty", "52", True), ("more than about 50", "52", True),
+     ("circa 1850", "1849", False)],
 )  # fmt: skip
 def test_whether_a_number_bears_a_comparison_out(claim, evidence, right):
     assert holds(quantities(claim)[0], quantities(evidence)[0]) is right
@@ -65,6 +69,14 @@ def test_a_denial_is_taken_out_whole(claim, evidence, edited):
 def test_a_true_limit_gets_no_replacement():
     claim = "The annual fee of the card is no higher than 50 euros."
     assert not [c for c in replacements(claim, "The annual fee of the card is 40 euros.") if c.kind != "negation"]
+
+
+def test_a_rounded_number_gets_no_replacement_where_one_of_the_evidence_rounds_to_it():
+    claim = "The town had around 11,000 inhabitants in 2001."
+    evidence = "The town had 12,345 inhabitants at the 2011 census, up from 11,002 in 2001."
+    assert not [c for c in replacements(claim, evidence) if c.kind == "number"]
+    best = replacements(claim, "The town had 12,345 inhabitants in 2001.")[0]
+    assert apply(claim, best) == "The town had around 12,345 inhabitants in 2001."
 
 
 def test_a_replacement_is_put_in_and_a_deletion_takes_a_blank_along():
