@@ -57,21 +57,27 @@ class Contrast(Value, frozen=True):
 def place_of(answer: str, words: str) -> Span:
     """Where an answer has these words first; not inside a longer word. `InputError` where it has not.
 
-    >>> place_of("In 1874, not 187", "187")
-    (13, 16)
+    >>> place_of("In 1874, not 187", "187"), place_of("From 3.5 to 3", "3")
+    ((13, 16), (12, 13))
     """
     start = answer.find(words) if words else -1
     while start >= 0:
         end = start + len(words)
-        if not (_goes_on(words[0], answer[start - 1 : start]) or _goes_on(words[-1], answer[end : end + 1])):
+        before, behind = answer[max(0, start - 2) : start][::-1], answer[end : end + 2]
+        if not (_goes_on(words[0], before) or _goes_on(words[-1], behind)):
             return start, end
         start = answer.find(words, start + 1)
     raise InputError(f"The answer does not have the words {words!r}. Copy them from the answer.")
 
 
 def _goes_on(sign: str, beyond: str) -> bool:
-    """Whether the word whose end is this sign has letters beyond it: not after a point, nor in Chinese or Thai."""
-    return sign.isascii() and sign.isalnum() and (beyond.isalnum() or beyond == "_")
+    """Whether the word whose end is this sign has letters beyond it, seen from there: "3" in "3.5" has.
+
+    A word has none after a point, nor in Chinese or Thai.
+    """
+    if sign.isdigit() and beyond[:1] in (".", ",") and beyond[1:].isdigit():
+        return True
+    return sign.isascii() and sign.isalnum() and (beyond[:1].isalnum() or beyond[:1] == "_")
 
 
 def checked_texts(answer: str, written: str, instead: str) -> Span:

@@ -142,6 +142,8 @@ def test_nothing_is_proposed_without_a_check():
         ("Lind’s", "’s", 4),
         ("桥于1932年建成", "年", 6),
         ("a(b)", "(b)", 1),
+        ("It rose from 3.5 to 3", "3", 20),
+        ("Of 2.5 and 5,000 it took 5, not 6", "5", 25),
     ],
 )
 def test_signs_and_texts_without_spaces_are_found_where_they_are(answer, words, start):
