@@ -268,7 +268,7 @@ def pinned(fact: str, change: Replacement, sentence: str) -> bool:
     if change.kind == "name":
         return bool(mine) and {name for _, _, name in names(part)} - {change.new} <= {n for _, _, n in names(fact)}
     beside = mine or any(rough_stems(name) <= rough_stems(part) for _, _, name in names(rest) if name not in CURRENCIES)
-    return bool(beside) and [q.text.lower() for q in others] == [change.new.lower()]
+    return bool(beside) and [q.text.lower() for q in others] == [q.text.lower() for q in quantities(change.new)]
 
 
 def held(lacking: set[str], fact: str) -> bool:

@@ -87,13 +87,14 @@ def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
         rivals = rival(mine, theirs)
         right = [holds(mine, other) for other in rivals]
         if rivals and not right[0] and (mine.limited or not any(right)):
-            yield from _number_changes(mine, rivals)
+            yield from _number_changes(mine, [q for q in rivals if q.range or not mine.range], evidence)
 
 
-def _number_changes(mine: Quantity, rivals: Sequence[Quantity]) -> Iterator[Replacement]:
+def _number_changes(mine: Quantity, rivals: Sequence[Quantity], evidence: str) -> Iterator[Replacement]:
+    """The first rivals in the number's place; one end of a range or score is neither put in nor replaced alone."""
     for place, other in enumerate(rivals[:5]):
         weight = 0.9 - 0.1 * place
-        new = other.text
+        new = evidence[slice(*other.range)] if other.range else other.text
         if new[0].isalpha():  # "Seven hundred" opened its sentence
             new = new.capitalize() if mine.text[0].isupper() else new.lower()
         if mine.limited:
@@ -103,7 +104,7 @@ def _number_changes(mine: Quantity, rivals: Sequence[Quantity]) -> Iterator[Repl
             elif turned:
                 yield Replacement(mine.comparison_start, mine.comparison_end, turned, "comparison", weight)
             weight -= 0.35
-        yield Replacement(mine.start, mine.end, new, "number", weight)
+        yield Replacement(*(mine.range or (mine.start, mine.end)), new, "number", weight)
 
 
 def _dates(claim: str, evidence: str) -> Iterator[Replacement]:

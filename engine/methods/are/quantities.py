@@ -10,11 +10,11 @@ import math
 import operator
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from engine.core.text import STOP_WORDS
+from engine.core.text import STOP_WORDS, Span
 from engine.english.notation import EUROPEAN, MONTHS, in_digits
 from engine.english.words import NUMBER_WORDS
 from engine.models.alignment import stem
@@ -38,11 +38,15 @@ _GLUED = (
     rf"|{'|'.join(_SHORT_SCALES)})\b"
 )
 _NUMBER = re.compile(rf"(?<![\w.])(?<!\w-){_DIGITS}(?:\b|(?:st|nd|rd|th)\b|(?={_GLUED}))", re.IGNORECASE)
-_RANGE = re.compile(rf"(?<![\w.-]){_DIGITS}-(?P<end>{_DIGITS})(?![\w-])")  # "2019-2021", no date and no code
+_RANGE = re.compile(  # "2019-2021", no date and no code
+    rf"(?<![\w.-]){_DIGITS}-(?P<end>{_DIGITS})(?:\b|(?={_GLUED}))(?!-\d)", re.IGNORECASE
+)
+_TO = re.compile(r"%?(?:\s?[-–]\s?|\sto\s)[$€£]?")
+_FROM = re.compile(r"\bfrom (?:\w+ )?[$€£]?$", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\w.:])\d{1,2}(?::[0-5]\d){1,2}(?![\d:])")
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
-_PRICED = re.compile(r"(?:[$€£]|USD|EUR|GBP)\s*$")
+_PRICED = re.compile(r"(?:[$€£]|USD|EUR|GBP)\s*(?:[\d.,]+[-–])?$")
 _MONEY = re.compile(r"(?:euros?|dollars?|pounds?|francs?|yen|eur|usd|gbp|chf|jpy)\b(?!\s*\d)")
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _SHORT_SCALE = re.compile(rf"({'|'.join(_SHORT_SCALES)})\b", re.IGNORECASE)
@@ -59,7 +63,7 @@ _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
 )
 _HOLDS = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 _NEARLY = 0.8  # share of a number that "nearly" or "about" as much has at least
-_ROUNDED = ("", "%", "money")  # units of what "about" rounds, no dates and ranks
+_PLAIN = frozenset(("", "%", "money"))  # units of what "about" rounds and a range has, no dates and ranks
 _IN_TIME = frozenset(("after", "before", "prior to", "by", "since", "until", "not after", "not before")) | {
     "no earlier than",
     "not earlier than",
@@ -77,7 +81,10 @@ _TURNED = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number at [start, end) with its scale word, its comparison, and `near`: stems and numbers within six words."""
+    """A number at [start, end) with its scale word, its comparison, and `near`: stems and numbers within six words.
+
+    `range`: [start, end) of the "7–10 days", "5 to 10 mg" or "3-1" of which it is one end.
+    """
 
     start: int
     end: int
@@ -89,6 +96,7 @@ class Quantity:
     comparison_start: int = 0
     comparison_end: int = 0
     comparison_text: str = ""
+    range: Span | None = None
 
     @property
     def limited(self) -> bool:
@@ -103,7 +111,17 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     within = {place for span in times for place in range(*span)}
     found = [m.span() for pattern in (_NUMBER, _SPELLED) for m in pattern.finditer(text) if m.start() not in within]
     found += [*times, *(m.span("end") for m in _RANGE.finditer(text))]
-    return tuple(_quantity(text, *span) for span in sorted(found))
+    return _with_ranges(text, [_quantity(text, *span) for span in sorted(found)])
+
+
+def _with_ranges(text: str, found: list[Quantity]) -> tuple[Quantity, ...]:
+    """The numbers with their ranges: none where dates or "from 5 to 10" name two numbers, each with its own meaning."""
+    for place in range(1, len(found)):
+        one, other = found[place - 1 : place + 1]
+        joined = not one.range and {one.unit, other.unit} <= _PLAIN and _TO.fullmatch(text, one.end, other.start)
+        if joined and not _FROM.search(text, max(0, one.start - 20), one.start):
+            found[place - 1 : place + 1] = (replace(q, range=(one.start, other.end)) for q in (one, other))
+    return tuple(found)
 
 
 def _quantity(text: str, start: int, end: int) -> Quantity:
@@ -135,7 +153,7 @@ def _comparison(text: str, start: int, unit: str) -> tuple[Comparison, int, int,
 
 
 def _is_compared(kind: Comparison, words: str, unit: str) -> bool:
-    return unit in _ROUNDED if kind == "≈" else unit in ("day", "year") or words not in _IN_TIME
+    return unit in _PLAIN if kind == "≈" else unit in ("day", "year") or words not in _IN_TIME
 
 
 def _unit(text: str, start: int, raw: str, end: int, value: float) -> str:

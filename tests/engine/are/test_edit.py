@@ -190,3 +190,18 @@ def test_a_number_before_letters_is_read_whole_with_its_scale_or_not_at_all(text
 def test_no_part_of_a_number_is_replaced():
     claim = "It was worth $94.8bn."
     assert replacements(claim, "It was worth $98.4bn.")[0] == Replacement(14, 20, "98.4bn", "number", 0.9)
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "edited"),
+    [
+        ("It lasts for 14 days.", "It lasts 7–10 days.", ["It lasts for 7–10 days."]),
+        ("Give 7 mg.", "Give 5 to 10 mg.", ["Give 5 to 10 mg."]),
+        ("It cost $6m.", "It cost $5-7m.", ["It cost $5-7m."]),
+        ("The court ruled 5-4.", "Its 9 judges ruled 6-3.", ["The court ruled 6-3."]),
+        ("Leeds won 3-1.", "Leeds won 4-2, Hull lost 0-3.", ["Leeds won 4-2.", "Leeds won 0-3."]),
+        ("It fell to 12.", "It fell from 15 to 10.", ["It fell to 10.", "It fell to 15."]),
+    ],
+)
+def test_one_end_of_a_range_or_score_is_neither_put_in_nor_replaced_alone(claim, evidence, edited):
+    assert [apply(claim, c) for c in replacements(claim, evidence) if c.kind == "number"] == edited
