@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _DATE_BEFORE_NAME = re.compile(rf"(\b\d{{1,2}} (?:{'|'.join(MONTHS)})(?: \d{{4}})?) (?=[A-Z])")  # "May Patel" is none
+_SCORE = re.compile(r"(?<![\w.,–-])\d{1,3}[-–]\d{1,3}(?![\w–-])")  # "beat Ann 3-1": the parser takes it for an object
+_JOINED = ("case", "punct", "cc", "conj")
 _SUBJECT, _OBJECT = "subject", "object"
 _PARTIES = ("NOUN", "PROPN", "NUM", "SYM")
 _IN_NAME = ("compound", "amod", "nummod", "poss", "nmod", "quantmod")
@@ -151,7 +153,7 @@ def _is_value(party: _Party) -> bool:
 
 def _span(party: Token) -> Span:
     """[start, end) of the party with all that depends on it."""
-    words = [token for token in party.subtree if token.dep_ != "case"]
+    words = [token for token in party.subtree if token.dep_ != "case" and not token.is_space]
     return words[0].idx, words[-1].idx + len(words[-1])
 
 
@@ -203,6 +205,8 @@ def _relations(sentence: str, *, paired: bool = False) -> tuple[_Relation, ...]:
     `paired`: these too, and with the nouns behind a preposition of another one ("to 2 euros in May").
     """
     apart = _DATE_BEFORE_NAME.sub(r"\1,", sentence)  # as long as before
+    if not paired:
+        apart = _SCORE.sub(lambda found: " " * len(found.group()), apart)
     read = parse(apart) if len(sentence) <= _LONGEST else None
     verbs = (token for token in read or () if token.pos_ in VERBAL and not is_negated(token))
     found = (_relation(verb, paired) for verb in islice(verbs, _MOST))
@@ -271,16 +275,32 @@ def _behind_prepositions(word: Token, paired: bool, depth: int = 2) -> Iterator[
                 yield from _behind_prepositions(inner, paired, depth - 1)
 
 
+def _moved(fact: str, text: str, party: Token, other: Token) -> Span | None:
+    """[start, end) of what changes places; None where the text does not tell.
+
+    That is the party with all that depends on it. More than an "of" behind its noun may be the verb's: the name alone
+    where the text has the rest behind the other one, as in "succeeded Ann as chair" for "succeeded Bo as chair".
+    """
+    start, end = _span(party)
+    name, rival = (fact[slice(*_name_span(one))].lower() for one in (party, other))
+    whole, told = fact[start:end].lower(), text.lower()
+    more = any(child.dep_ not in _JOINED and child.lower_ != "of" for child in party.rights if not child.is_space)
+    if not more or whole in told:
+        return start, end
+    return _name_span(party) if whole.replace(name, rival, 1) in told else None
+
+
 def _exchange(fact: str, text: str, first: Token, second: Token) -> Exchanged:
-    """The exchange of two parties with all that depends on them; a first word is small where the text has it so."""
-    parties = [[token for token in party.subtree if token.dep_ != "case"] for party in (first, second)]
-    (start, end), (begin, stop) = _span(first), _span(second)
-    apart = end <= begin and is_plural(first) == is_plural(second)
-    if not apart or any(t.pos_ in VERBAL or t.dep_ == "appos" or t.ent_type_ in MEASURED for t in chain(*parties)):
+    """The exchange of two parties; a first word is small where the text has it so."""
+    spans = _moved(fact, text, first, second), _moved(fact, text, second, first)
+    (start, end), (begin, stop) = spans[0] or _span(first), spans[1] or _span(second)
+    words = [token for token in first.doc if start <= token.idx < end or begin <= token.idx < stop]
+    apart = all(spans) and end <= begin and is_plural(first) == is_plural(second)
+    if not apart or any(t.pos_ in VERBAL or t.dep_ == "appos" or t.ent_type_ in MEASURED for t in words):
         return Exchanged((start, end), (begin, stop), "")
     front, back = fact[begin:stop], fact[start:end]
     if not fact[:start].strip():
-        small = parties[0][0].lower_
+        small = words[0].lower_
         front = front[0].upper() + front[1:]
         back = small + back[len(small) :] if small in _WORD.findall(text) else back
     return Exchanged((start, end), (begin, stop), fact[:start] + front + fact[end:begin] + back + fact[stop:])

@@ -27,6 +27,13 @@ TURNED = [
     ("Ann agreed to hire Bo.", "Bo agreed to hire his rival Ann, the two said.", "Bo agreed to hire Ann."),
     ("Ann lent Bo her poles.", "A hiker named Bo lent Ann his poles.", "Bo lent Ann her poles."),
     ("Ann Berg sued Bo.", "Bo, who sued Berg, lost.", "Bo sued Ann Berg."),
+    ("Chelsea beat Arsenal 3-1.", "Arsenal beat Chelsea 3–1 in May.", "Arsenal beat Chelsea 3-1."),
+    ("Germany defeated Brazil 2-0.", "Brazil defeated Germany 2-0.", "Brazil defeated Germany 2-0."),
+    (
+        "Steve Jobs succeeded Tim Cook as CEO of Apple.",
+        "Tim Cook succeeded Steve Jobs as CEO of Apple in 2011.",
+        "Tim Cook succeeded Steve Jobs as CEO of Apple.",
+    ),
     ("Ann sued Bo.", "The firm hired Cleo, and Bo sued Ann and Cleo.", "Bo sued Ann."),
 ]
 
@@ -67,6 +74,7 @@ def test_the_same_places_both_ways_and_other_events_are_no_exchange(fact, text):
 def test_an_exchange_that_would_change_other_words_is_seen_without_an_edit():
     found = exchanged("Two firms sue Ann.", "Ann sues two firms.")
     assert ("Two firms sue Ann."[slice(*found.first)], found.instead) == ("Two firms", "")
+    assert exchanged("Steve Jobs succeeded Tim Cook as CEO of Apple.", "Tim Cook succeeded Steve Jobs.").instead == ""
 
 
 def test_the_guard_names_both_and_can_be_switched_off():
