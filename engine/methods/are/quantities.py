@@ -47,6 +47,7 @@ _TIME = re.compile(r"(?<![\w.:])\d{1,2}(?::[0-5]\d){1,2}(?![\d:])")
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
 _PRICED = re.compile(r"(?:[$€£]|USD|EUR|GBP)\s*(?:[\d.,]+[-–])?$")
+_LABEL = re.compile(r"\b(?:version|release|section|chapter|article|clause|figure|table|no\.)\s*$", re.IGNORECASE)
 _MONEY = re.compile(r"(?:euros?|dollars?|pounds?|francs?|yen|eur|usd|gbp|chf|jpy)\b(?!\s*\d)")
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _SHORT_SCALE = re.compile(rf"({'|'.join(_SHORT_SCALES)})\b", re.IGNORECASE)
@@ -83,7 +84,8 @@ _TURNED = {
 class Quantity:
     """A number at [start, end) with its scale word, its comparison, and `near`: stems and numbers within six words.
 
-    `range`: [start, end) of the "7–10 days", "5 to 10 mg" or "3-1" of which it is one end.
+    `range`: [start, end) of the "7–10 days", "5 to 10 mg" or "3-1" of which it is one end. `label`: it is a "version
+    2.10", which 2.1 is not.
     """
 
     start: int
@@ -97,6 +99,7 @@ class Quantity:
     comparison_end: int = 0
     comparison_text: str = ""
     range: Span | None = None
+    label: bool = False
 
     @property
     def limited(self) -> bool:
@@ -135,7 +138,8 @@ def _quantity(text: str, start: int, end: int) -> Quantity:
     whole = scale.end() if scale else end
     value *= (_SCALES | _SHORT_SCALES)[scale.group(1).lower()] if scale else 1.0
     unit, around = _unit(text, start, raw, whole, value), near(text, start, whole)
-    return Quantity(start, whole, text[start:whole], value, unit, around, *_comparison(text, start, unit))
+    label = _LABEL.search(text, max(0, start - 12), start) is not None
+    return Quantity(start, whole, text[start:whole], value, unit, around, *_comparison(text, start, unit), label=label)
 
 
 def _comparison(text: str, start: int, unit: str) -> tuple[Comparison, int, int, str]:
@@ -182,6 +186,8 @@ def near(text: str, start: int, end: int, words: int = 6) -> frozenset[str]:
 
 def as_large(one: Quantity, other: Quantity) -> bool:
     """Are both the same number, but for how a float rounds "1.1 million": codes of 15 digits are told apart."""
+    if (one.label or other.label) and "." in one.text and "." in other.text:
+        return one.text == other.text
     return math.isclose(one.value, other.value, rel_tol=1e-15)
 
 

@@ -46,7 +46,8 @@ def test_no_denial_is_taken_out_by_a_sentence_that_denies_in_another_way():
      ("around 11,000", "11,002", True), ("around 11,000", "12,345", False), ("About 50%", "49.7%", True),
      ("some 830", "828", True), ("about 830", "838", False), ("about 1.2 million", "1,249,000", True),
      ("about 100", "149", False), ("about fifty", "52", True), ("more than about 50", "52", True),
-     ("circa 1850", "1849", False)],
+     ("circa 1850", "1849", False),
+     ("version 2.1", "version 2.10", False), ("version 2.10", "2.10", True), ("2.10 euros", "2.1 euros", True)],
 )  # fmt: skip
 def test_whether_a_number_bears_a_comparison_out(claim, evidence, right):
     assert holds(quantities(claim)[0], quantities(evidence)[0]) is right
