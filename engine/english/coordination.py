@@ -329,7 +329,10 @@ def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) ->
         statement = statement.without({first.right_edge.i + 1})
     held = {token.i for token in statement.tokens}
     whole = {t.i for t in first.subtree} & held
-    gone = {t.i for other in chain if other.i > item.i for t in other.subtree}
+    gone: set[int] = set()
+    for other in chain:  # of which each may hang on the one before it
+        if other.i > item.i and other.i not in gone:
+            gone |= {t.i for t in other.subtree}
     gone |= {t.i for c in item.children if c.dep_ in ("cc", "preconj") for t in c.subtree}  # "as well as"
     mine = {t.i for t in item.subtree} & held - gone
     shared = _shared(first, item) & held if item != first else set()

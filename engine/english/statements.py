@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 _MOST = 24  # facts of one clause; a longer list stays whole from there on
+_LONGEST = 400  # tokens of a clause that is taken apart: what walks its tree takes the square of them
 _TRIED = 10 * _MOST  # statements that may be facts: each "and" of fragments doubles them
 _STATED = word_set("although though whereas")  # what they open is so
 _TIMED = word_set("when while where")  # what they open is so in the past, or behind a comma
@@ -114,7 +115,7 @@ def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
 
 
 def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
-    """The facts between semicolons and in brackets; None without the parser."""
+    """The facts between semicolons and in brackets; None where a part has no tree."""
     main, origin, asides = without_brackets(text)
     result: list[tuple[str, list[Copied]]] = []
     lost = False
@@ -138,16 +139,22 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, Doc | None]]:
-    """The parts between semicolons, and on both sides of a misread "and": offset, words, tree (None: no parser)."""
+    """The parts between semicolons, and on both sides of a misread "and": offset, words, tree."""
     for found in PART.finditer(text):
         start, words = found.start(), found.group().rstrip()
-        doc = parse(words)
+        doc = _read(words)
         while doc is not None and (joint := _misread(doc)) is not None:
             first, behind = words[: joint.idx].rstrip(), joint.idx + len(joint.text) + 1
-            yield start, first, parse(first)
+            yield start, first, _read(first)
             start, words = start + behind, words[behind:]
-            doc = parse(words)
+            doc = _read(words)
         yield start, words, doc
+
+
+def _read(words: str) -> Doc | None:
+    """The tree of a clause; None without the parser and for one that is too long to be taken apart."""
+    doc = parse(words)
+    return doc if doc is None or len(doc) <= _LONGEST else None
 
 
 def _misread(doc: Doc) -> Token | None:
@@ -180,12 +187,15 @@ class Sentence:
         """Find the statements inside the sentence."""
         self.doc = doc
         self.antecedents: dict[int, tuple[Token | Inserted, ...]] = {}
-        self.cuts = {token.i: kind for token in doc if not in_one_quote((token, token.head)) and (kind := _cut(token))}
+        self.cuts = {token.i: kind for token in doc if (kind := _cut(token)) and not in_one_quote((token, token.head))}
         self.apart = self.cuts.keys() | {i for place in self.cuts for i in marks_around(doc[place])}
 
     def below(self, root: Token) -> tuple[Token, ...]:
         """The words that `root` governs, without detached statements."""
-        found = [root, *(t for child in root.children if child.i not in self.apart for t in self.below(child))]
+        found, waiting = [], [root]  # no recursion: a long series is as deep as it has parts
+        while waiting:
+            found.append(token := waiting.pop())
+            waiting += (child for child in token.children if child.i not in self.apart)
         return tuple(sorted(found, key=lambda t: t.i))
 
     def phrase(self, noun: Token, *, series: bool = False) -> tuple[Token, ...]:
@@ -631,7 +641,7 @@ def clause_starts(sentence: str) -> list[int]:
     found: list[int] = []
     for part in PART.finditer(main):
         found += [origin[part.start()]] if part.start() else []
-        found += [origin[part.start() + token.idx] for token in _clause_openings(parse(part.group().rstrip()) or ())]
+        found += [origin[part.start() + token.idx] for token in _clause_openings(_read(part.group().rstrip()) or ())]
     return found
 
 

@@ -165,11 +165,24 @@ def relative_word(verb: Token) -> Token | None:
 
 def is_listed(token: Token) -> bool:
     """Is what is parsed as an apposition the second of a list ("met Ann, Bea and Cleo"): no comma closes it."""
+    while _is_behind_comma(token):  # "Ann, Bea, Cleo and Dora": each before the last is one if that is
+        if has_child(token, "conj"):
+            return _is_unclosed(token)
+        later = (c for c in token.head.rights if c.i > token.i and _is_behind_comma(c) and has_child(c, "conj"))
+        if any(map(_is_unclosed, later)):
+            return True
+        token = token.head
+    return False
+
+
+def _is_behind_comma(token: Token) -> bool:
+    """Is it an apposition behind a comma, not a number."""
+    return token.dep_ == "appos" and token.tag_ != "CD" and follows_comma(token)
+
+
+def _is_unclosed(token: Token) -> bool:
+    """Is no comma, colon or dash behind the token and what depends on it?"""
     doc, after = token.doc, token.right_edge.i + 1
-    if token.dep_ != "appos" or token.tag_ == "CD" or not follows_comma(token):
-        return False
-    if not has_child(token, "conj"):  # "Ann, Bea, Cleo and Dora": so is each before the last
-        return is_listed(token.head) or any(c.i > token.i and is_listed(c) for c in token.head.rights)
     return after == len(doc) or doc[after].text not in (",", ":", "–", "—")
 
 

@@ -434,6 +434,21 @@ def test_a_long_series_of_fragments_is_read_in_one_go():
     assert split(series) == [series]
 
 
+def test_a_series_of_dates_without_and_is_read_in_one_go():
+    """Each date asked those behind it, and they the ones before: time doubled with each."""
+    dates = "The classes are on " + ", ".join(f"May {day}" for day in range(1, 31))
+    assert split(f"{dates}.") == [dates]
+
+
+@pytest.mark.parametrize("thing", ["lamps", "Cork", "sang"])
+def test_a_long_series_is_taken_apart_and_a_very_long_one_stays_whole(thing):
+    """Each part hangs on the one before it, so that the tree is as deep as the series is long."""
+    for parts in (195, 2000):
+        series = f"Ann sold {', '.join([thing] * parts)} and left"
+        assert len(split(f"{series}.")) >= 1
+    assert split(f"{series}.") == [series]
+
+
 @pytest.mark.parametrize("piece", ["a ", "and ", ", ", "[1", "[cite_1] ", '"', "Fact 1: ", "* ", "a\n", "ab\n\n"])
 def test_long_replies_are_read_in_one_go(piece):
     """Reading that took the square of the length would not end here."""
