@@ -61,6 +61,10 @@ _EXCEPTING = word_set("except excluding besides")
 _OF_A_PAST = {*SUBJECTS, *AUXILIARIES, "dobj", "agent", "attr", "acomp", "ccomp", "xcomp"}
 _ALL = word_set("nobody none nothing everyone everybody everything anyone anybody anything all")
 _DETERMINING = {"det", "poss", "nummod"}
+_TELLING_AMOUNT = {"det", "predet", "amod", "neg"}
+_CLAUSES = ("acl", "relcl")
+_LENT = word_set("the every each any all these those")  # what is so of all parts is so of each
+_AMOUNTS = word_set("no few fewer many most more some several half little less much enough such not")
 _TOGETHER = word_set("both together respectively each jointly")
 _SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does", "'re": "is"}
 _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
@@ -70,8 +74,10 @@ def split_coordination(statement: Statement) -> Iterator[Statement]:
     """A statement for each part of the first coordination that can be split, each split further."""
     held = {token.i for token in statement.tokens}
     enclosed = in_brackets(statement.words)
-    chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj" and word.i not in enclosed)
-    chain = next((found for found in chains if len(found) > 1 and _can_split(found, statement.root)), None)
+    opening = (word for word in statement.tokens if word.dep_ != "conj" and word.i not in enclosed)
+    chains = (_conjuncts(word, held) for word in opening if not word.is_ancestor(statement.root))
+    series = (found for found in chains if len(found) > 1 and not _shares_clause(found, held))
+    chain = next((found for found in series if _can_split(found, statement.root)), None)
     if chain is None:
         yield statement
         return
@@ -104,9 +110,10 @@ def _can_split(chain: Sequence[Token], root: Token) -> bool:
         or _is_named(chain)
         or _is_listing(chain, root)
         or _is_number(chain)
+        or _shares_amount(chain)
         or _is_bound(word, root)
         or _is_cut_in_two(word)
-        or _has_lost_part(word)
+        or _has_lost_part(chain)
         or _is_collective(word, joints)
         or _is_excepted(word, joints)
         or _are_pairs(word)
@@ -176,6 +183,29 @@ def _is_number(chain: Sequence[Token]) -> bool:
     return word.dep_ == "nummod" or told_apart or numbered or counted
 
 
+def _shares_amount(chain: Sequence[Token]) -> bool:
+    """Does an amount or "no" in front of the first noun hold for a later one, which has none: "no pool and gym"?"""
+    word, *others = chain
+    told = (t.lower_ for c in word.lefts if c.dep_ in _TELLING_AMOUNT for t in (c, *c.children))
+    return word.pos_ in NAMING and not _AMOUNTS.isdisjoint(told) and not all(map(_has_amount, others))
+
+
+def _has_amount(noun: Token) -> bool:
+    return any(c.dep_ in _DETERMINING or c.lower_ in _AMOUNTS for c in noun.lefts)
+
+
+def _shares_clause(chain: Sequence[Token], held: set[int]) -> bool:
+    """May a clause behind the last of several nouns be of all: "clerks and pilots who fly must sign"?
+
+    Not where the last has an article of its own, or the first a clause.
+    """
+    first, *others = chain
+    last = others[-1]
+    own, later = ([c.i for t in part for c in t.rights if c.dep_ in _CLAUSES] for part in ([first], others))
+    behind = any(i > last.i and i in held for i in later)
+    return behind and held.isdisjoint(own) and first.pos_ in NAMING and not has_child(last, *_DETERMINING)
+
+
 def _is_bound(word: Token, root: Token) -> bool:
     """Do "between", a condition, a gap or a relative phrase ("in which A is cut and sold") hold the parts together?"""
     relative = relative_word(word) if word.dep_ == "relcl" and word != root else None
@@ -199,6 +229,8 @@ def has_gap(phrase: Token) -> bool:
     series = [t for noun in phrase.children for t in noun.conjuncts]
     if not series or (phrase.lower_ == "in" and series[-1].pos_ == "PROPN"):  # "in Cork and Kerry in Ireland"
         return False
+    if len({c.lower_ for c in beside if c.i <= phrase.i} & {c.lower_ for c in later}) > 1:
+        return True  # "sold the house to Ann for 2 euros and the car to Bo for 5"
     same = [c for c in later if c.i <= last + 2 and c.lower_ == phrase.lower_]
     return any(_is_dated(c) == _is_dated(phrase) for c in same)
 
@@ -214,9 +246,14 @@ def _is_cut_in_two(word: Token) -> bool:
     return word.dep_ in (*SUBJECTS, "acomp") and bool(beside) and word.doc[before + 1].text == ","
 
 
-def _has_lost_part(word: Token) -> bool:
-    """Has the verb above the word two objects, of which the second may be a part of a misread series?"""
-    return sum(c.dep_ == "dobj" for c in verb_above(word).rights) > 1
+def _has_lost_part(chain: Sequence[Token]) -> bool:
+    """Has the verb above the series two objects, of which the second may be a part of a misread series?
+
+    Or has a part another behind it without mark or conjunction: "gave Ann a book and Bo a pen".
+    """
+    word, *_ = chain
+    unmarked = any(c.dep_ == "conj" and not _is_marked(c) for token in chain for c in token.rights)
+    return unmarked or sum(c.dep_ == "dobj" for c in verb_above(word).rights) > 1
 
 
 def _is_collective(word: Token, joints: Sequence[str]) -> bool:
@@ -227,7 +264,7 @@ def _is_collective(word: Token, joints: Sequence[str]) -> bool:
     """
     verb = word.head
     if word.dep_ == "pobj":
-        return verb.lower_ == "of" and verb.head.lower_ in _MADE
+        return verb.lower_ == "of" and verb.head.lower_ in _MADE | _AMOUNTS
     if word.dep_ in SUBJECTS:
         # "The Prince and Me is a film"
         is_one = "and" in joints and any(t.tag_ == "VBZ" or t.lower_ == "was" for t in (verb, *verb.lefts))
@@ -370,10 +407,17 @@ def _shared(first: Token, item: Token) -> set[int]:
                 lent += AUXILIARIES
         taken += [c for c in first.lefts if c.dep_ in lent]
     elif item.pos_ == "NOUN" and first.pos_ == "NOUN":
-        taken = [c for c in first.rights if c.dep_ == "prep" and c.i > item.i and c.nbor(-1) in first.conjuncts]
+        taken = [c for c in first.rights if c.dep_ in ("prep", *_CLAUSES) and c.i > item.i and is_behind_series(c)]
         if not has_child(item, *_DETERMINING):
-            taken += [c for c in first.lefts if c.dep_ == "poss" or c.lower_ in ("the", "every", "each", "any")]
+            taken += [c for c in first.lefts if c.dep_ == "poss" or c.lower_ in _LENT]
     return {t.i for c in taken for t in c.subtree}
+
+
+def is_behind_series(part: Token) -> bool:
+    """Is the phrase or clause of the first noun of a series behind a later one?"""
+    before = part.left_edge.i - 1
+    before -= part.dep_ in _CLAUSES and follows_comma(part)
+    return before > 0 and part.doc[before] in part.head.conjuncts
 
 
 def conditions(verb: Token) -> list[Token]:

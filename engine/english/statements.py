@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
 from engine.english.brackets import CONTENT, NUMBERED, PART, YEAR, aside, without_brackets
-from engine.english.coordination import article, conditions, has_gap, split_coordination
+from engine.english.coordination import article, conditions, has_gap, is_behind_series, split_coordination
 from engine.english.parser import finite, parse
 from engine.english.tree import (
     AUXILIARIES,
@@ -241,6 +241,7 @@ class Sentence:
         assert noun is not None  # `_cut` found it
         equated = root.dep_ == "acl" or any(c.dep_ == "attr" for c in root.head.rights)
         series = noun != root.head and equated  # "Ann and Bo are clerks, hired in May": both of them were
+        series |= root.dep_ == "acl" and is_behind_series(root)
         named = [t for t in self.phrase(noun, series=series) if noun.i > root.i or t.i < root.left_edge.i]
         auxiliary = _auxiliary(root, noun, series=series)
         forms = _finite_forms(root, auxiliary)
@@ -259,7 +260,7 @@ class Sentence:
         """A relative clause with its noun instead of the pronoun."""
         pronoun, noun, words = relative_word(verb), identified(verb.head), self.below(verb)
         assert pronoun is not None  # `_cut` found it
-        named = self.below(noun) if noun != verb.head else self.phrase(noun)
+        named = self.below(noun) if noun != verb.head else self.phrase(noun, series=is_behind_series(verb))
         head = tuple(
             t for t in named if t.i < verb.left_edge.i and (t.i == noun.i or t.text != "," or noun != verb.head)
         )

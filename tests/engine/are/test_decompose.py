@@ -592,6 +592,16 @@ def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, 
         "It sold the Irish and Welsh mills for 90 and 45 euros, respectively",
         "Oil and water do not mix",
         "Ann and Bo share a house",
+        "There are no shops and ports on the island",
+        "The inn has no pool, gym and sauna",
+        "Few clerks and pilots were hired",
+        "Not all clerks and pilots were hired",
+        "The rule excludes most books and toys",
+        "Half of the books and toys were sold",
+        "Clerks and pilots who handle ballots must be trained",
+        "Members, guests and pupils who arrive late must sign in",
+        "He sold the house to Ann for 90 euros and the car to Bo for 40 euros",
+        "He gave Ann a book and Bo a pen",
         "Hydrogen and oxygen combine to form water",
     ],
 )
@@ -795,6 +805,28 @@ def test_a_condition_in_front_holds_for_each_part(sentence, facts):
             "Every clerk and pilot must wear a badge.",
             ["Every clerk must wear a badge", "Every pilot must wear a badge"],
         ),
+        (
+            "All clerks and pilots must wear these badges and caps.",
+            [
+                "All clerks must wear these badges",
+                "All clerks must wear these caps",
+                "All pilots must wear these badges",
+                "All pilots must wear these caps",
+            ],
+        ),
+        (
+            "Doctors and nurses working at night get a bonus.",
+            ["Doctors working at night get a bonus", "nurses working at night get a bonus"],
+        ),
+        (
+            "The ban covers cars and lorries registered before 2005.",
+            ["The ban covers cars", "The ban covers lorries", "cars and lorries were registered before 2005"],
+        ),
+        (
+            "The mill sells bread and a cake that is made of rye.",
+            ["The mill sells bread", "The mill sells a cake", "a cake is made of rye"],
+        ),
+        ("The inn has no pool and no gym.", ["The inn has no pool", "The inn has no gym"]),
     ],
 )
 def test_a_phrase_or_word_that_the_parts_share_is_in_each(sentence, facts):
