@@ -2,7 +2,7 @@
 
 Several numbers may stand in one marker ("[cite_1, cite_2]", "[1; 3]"): each is a citation, and their spans
 share the marker out, so that the spans of an answer's citations cover every character of its markers.
-Ranges ("[1-3]") are not read: neither paper's format has them.
+A range ("[1-3]") cites all of its passages; those between the first and the last have an empty span.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import Literal
 
@@ -113,17 +113,19 @@ def all_said(text: str) -> str:
 
 
 def renumbered(text: str, numbers: Sequence[int]) -> str:
-    """`text` with number n of its markers replaced by `numbers[n - 1]`; a number beyond them stays.
+    """`text` with number n of its markers replaced by `numbers[n - 1]`, a range as a list; a number beyond them stays.
 
-    >>> renumbered("Ice melts [cite_1, cite_2]. It is 3 am [3].", [2, 5])
-    'Ice melts [cite_2, cite_5]. It is 3 am [3].'
+    >>> renumbered("Ice melts [cite_1, cite_2]. It is 3 am [1-3].", [2, 5])
+    'Ice melts [cite_2, cite_5]. It is 3 am [2, 5, 3].'
     """
 
     def numbered(marker: re.Match[str]) -> str:
         written = marker.group()
-        for start, end, number in reversed(marker_numbers(written)):
-            if 1 <= number <= len(numbers):
-                written = f"{written[:start]}{numbers[number - 1]}{written[end:]}"
+        for (start, end), items in groupby(reversed(marker_numbers(written)), itemgetter(0, 1)):
+            found = [number for *_, number in items][::-1]
+            new = [numbers[number - 1] if 1 <= number <= len(numbers) else number for number in found]
+            if new != found:
+                written = f"{written[:start]}{', '.join(map(str, new))}{written[end:]}"
         return written
 
     return ANY_CITATION.sub(numbered, text)

@@ -198,7 +198,8 @@ def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[
         citation = next((c for c in answer.citations if c.start <= start < c.end), None)
         said = [text for s, e, text in spans if s <= start < e]
         if citation is not None:
-            runs.extend([] if start > citation.start else [_citation(citation.number, citation.valid, passages)])
+            opened = [c for c in answer.citations if c.start == start]  # of a range all but the last are at one place
+            runs.extend(_citation(c.number, c.valid, passages) for c in opened)
         elif said:
             closes = any(e == end for s, e, _ in spans if s <= start < e)
             runs.append(TextRun(answer.text[start:end], "label", note="; ".join(said) if closes else ""))

@@ -27,13 +27,14 @@ def word_set(listed: str) -> frozenset[str]:
 # Never the end of a sentence: something belongs to them.
 _ALWAYS_OPEN = word_set(
     "dr mr mrs ms prof gen sen rep lt col capt cpt sgt maj cmdr adm rev hon pres gov messrs mt st ste vs viz cf ca "
-    "e.g i.e eg ie approx resp nee"
+    "e.g i.e eg ie approx resp nee incl excl"
 )
 # Open only before a number or a label ("Fig. 2", "No. 5", "Vol. IV"); "No." alone may end a sentence.
 _OPEN_BEFORE_NUMBER = word_set(
     "fig figs eq eqs no nos vol vols s ss sec secs sect ch chap ref refs p pp pg art para paras cl tab ex app pt nr op "
-    "b.p m.p bp mp jan feb mar apr jun jul aug sep sept oct nov dec"
+    "b.p m.p bp mp jan feb mar apr jun jul aug sep sept oct nov dec min max"
 )
+_UNITS = ("s", "min", "max")  # behind a number: "It took 5 min. 3 men left."
 # Often in the middle of a sentence, sometimes its end: only a word that starts sentences ends it.
 _UNSURE = word_set("al etc inc ltd co corp bros jr sr dept univ est u.s u.k u.n d.c a.m p.m b.c a.d ph.d m.d")
 _STARTERS = word_set(
@@ -58,7 +59,7 @@ _STAMP = re.compile(
     r"(?:[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d)"
 )
 _FIELD = re.compile(r"[^\W\d_][^:.!?]{0,40}: \S")  # "Present: Ann, Ben", "Ann: Good morning"
-_NUMBER_LABEL = re.compile(r"[\"'(\[]?(?:\d|[IVXLC]+\b|[A-Z]\d|[A-Z]\b)")
+_NUMBER_LABEL = re.compile(r"[\"'(\[]?(?:[$€£¥]?\d|[IVXLC]+\b|[A-Z]\d|[A-Z]\b)")
 BETWEEN_CELLS = " | "  # what parts the cells of a table's row in the text of a document
 _WRAPPED_LINE = 40  # characters from which a line without end mark is taken as wrapped, not as a heading
 _LOOK = 80  # characters looked at on either side of a mark, so that a 1 MB line takes linear time
@@ -69,7 +70,8 @@ _WORD = re.compile(r"\w+(?:(?:[-‐‑'’]|(?<=\d)[.,](?=\d)|(?<=\b\w)\.(?=\w\b
 def sentences(text: str) -> tuple[Span, ...]:
     """Offset spans of the sentences of `text`, in order, without surrounding white space, never empty.
 
-    A heading, a list item and a numbered step ("2. Filter the solid.") are sentences of their own.
+    A heading, a list item and a numbered step ("2. Filter the solid.") are sentences of their own, and so is the row of
+    a table that opens with a bar, whatever its cells say.
 
     >>> [("Stir at 90-100 °C. Add 4-aminophenol (Fig. 2)."[s:e]) for s, e in
     ...     sentences("Stir at 90-100 °C. Add 4-aminophenol (Fig. 2).")]
@@ -77,7 +79,8 @@ def sentences(text: str) -> tuple[Span, ...]:
     """
     found: list[Span] = []
     for start, end in _blocks(text):
-        ends = [m.end() for m in _END.finditer(text, start, end) if _closes(text, start, m.start(), m.end(), end)]
+        marks = () if _is_row(text[start:end].strip()) else _END.finditer(text, start, end)
+        ends = [m.end() for m in marks if _closes(text, start, m.start(), m.end(), end)]
         parts = (_PRINTED.search(text, s, e) for s, e in pairwise([start, *ends, end]))
         found.extend(part.span() for part in parts if part)
     return tuple(found)
@@ -141,6 +144,11 @@ def _blocks(text: str) -> list[Span]:
     return list(pairwise([0, *breaks, len(text)]))
 
 
+def _is_row(line: str) -> bool:
+    """Is it a row of a table: between bars, not "|x| is 5"?"""
+    return line.startswith("|") and (line.endswith("|") or BETWEEN_CELLS in line)
+
+
 def _wrapped(line: str, following: str) -> bool:
     """Does the sentence of `line` continue in `following`: a hard-wrapped line, not a heading or a list item."""
     here, there = line.strip(), following.strip()
@@ -148,7 +156,12 @@ def _wrapped(line: str, following: str) -> bool:
         return False
     if unicodedata.category(there[0]) == "So":  # a sign in the place of a list mark
         return False
-    if BETWEEN_CELLS in line or BETWEEN_CELLS in following or (_FIELD.match(here) and _FIELD.match(there)):
+    if (
+        _is_row(here)
+        or BETWEEN_CELLS in line
+        or BETWEEN_CELLS in following
+        or (_FIELD.match(here) and _FIELD.match(there))
+    ):
         return False
     if there[0].islower():
         return here[-1] not in ".!?:" or len(here) >= _WRAPPED_LINE
@@ -188,8 +201,8 @@ def _abbreviated(before: str, following: str) -> bool:
     if key in _ALWAYS_OPEN or token == "v":  # "Smith v. Jones", "v. 2.0", but not "230 V."
         return True
     if key in _OPEN_BEFORE_NUMBER:
-        seconds = key == "s" and previous[-1:].isdigit()
-        label = bool(_NUMBER_LABEL.match(following)) and not starter and not seconds
+        counted = key in _UNITS and previous[-1:].isdigit()
+        label = bool(_NUMBER_LABEL.match(following)) and not starter and not counted
         return label or _initial(token, previous, starter)
     if key in _UNSURE:
         return not starter
@@ -208,30 +221,35 @@ def _initial(token: str, previous: str, starter: bool) -> bool:
 
 
 # Citation markers by style: "[cite_1, cite_2]" (GaRAGe), and numbers: "[1; 3]" (ALCE) with what chat models write,
-# "[^1]", "[1, p. 4]", "[1](url)", "(Source 2)", "[Doc 3]", "[citation:3]", "(see [2])", "【1†source】", and a number
-# raised behind a mark.
+# "[^1]", "[1-3]", "[1, p. 4]", "[1](url)", "(Source 2)", "[Doc 3]", "[citation:3]", "(see [2])", "【1†source】", and a
+# number raised behind a mark.
 # From 100 on a number is a year, or as in [128, 255] a value, and so is 0: no writer is given as many passages.
 _CITED = r"[1-9]\d?"
+_TO = r"(?:\s?[-–—]\s?|\sto\s)"
+_RANGE = rf"{_CITED}(?:{_TO}{_CITED})?"
 _SOURCE = r"(?:sources?|documents?|docs?|passages?|references?|refs?\.?|contexts?|citations?)"
 _PLACE = (
     r"\s?[,;:]\s?(?:(?:pp?|sec|ss?|ch|art|para)\.|(?:pages?|sections?|chapter|article|lines?)\b|§)[^\n()\[\]]{0,40}"
 )
-_SOURCES = rf"{_SOURCE}\s?:?\s?#?{_CITED}(?:(?:\s?[,;&]\s?|\sand\s)(?:{_SOURCE}\s)?#?{_CITED})*(?:{_PLACE})?"
+_SOURCES = rf"{_SOURCE}\s?:?\s?#?{_RANGE}(?:(?:\s?[,;&]\s?|\sand\s)(?:{_SOURCE}\s)?#?{_RANGE})*(?:{_PLACE})?"
 _LINKED = r"(?:\([^()\s]{1,400}\))?"
-_SQUARE = rf"\[\s*(?:\^{_CITED}|{_CITED}(?:\s*[,;]\s*{_CITED})*(?:{_PLACE})?|{_SOURCES})\s*\]{_LINKED}"
+_SQUARE = rf"\[\s*(?:\^{_CITED}|{_RANGE}(?:\s*[,;]\s*{_RANGE})*(?:{_PLACE})?|{_SOURCES})\s*\]{_LINKED}"
 _CITING = (
     rf"{_SQUARE}|\[{_SQUARE}\]{_LINKED}|\({_SOURCES}\)"
     rf"|\((?:(?:see|{_SOURCE}):?\s)?{_SQUARE}(?:(?:\s?[,;&]\s?|\sand\s)?{_SQUARE})*\)"
     rf"|【{_CITED}(?::\d{{1,3}})?(?:†[^\n【】]{{0,80}})?】"
     rf"|(?:(?<=[.,;!?])|(?<![^\n]))[¹²³⁴-⁹][⁰¹²³⁴-⁹]?(?=\s|$)"
 )
+_TAGGED = rf"\d{{1,4}}(?:{_TO}(?:cite_)?\d{{1,4}})?"
 CITATION = {
-    "garage": re.compile(r"\[\s*cite_\d{1,4}(?:\s*cite_\d{1,4}|\s*[,;]\s*(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE),
+    "garage": re.compile(rf"\[\s*cite_{_TAGGED}(?:(?:\s*cite_|\s*[,;]\s*(?:cite_)?){_TAGGED})*\s*\]", re.IGNORECASE),
     "alce": re.compile(rf"(?:{_CITING})", re.IGNORECASE),
 }
 ANY_CITATION = re.compile(rf"{CITATION['garage'].pattern}|{CITATION['alce'].pattern}", re.IGNORECASE)
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _UNCITED = re.compile(rf"(?<=\d)(?::\d+|†[^】]*)|{_PLACE}|(?<=\])\([^()\s]*\)", re.IGNORECASE)  # a page, an address
+_ITEM = re.compile(rf"(?P<to>(?<=\d){_TO}(?:cite_)?)?(?P<number>\d+|[{_RAISED}]+)", re.IGNORECASE)
+_WIDEST = 50  # from the first to the last number of a range: a wider one is a slip
 _AROUND = re.compile(r"^[\W_]+|[\W_]+$")  # what is neither letter nor digit
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
@@ -250,15 +268,23 @@ STOP_WORDS = word_set(
 
 
 def marker_numbers(marker: str) -> list[tuple[int, int, int]]:
-    """The numbers that a citation marker names, each with its [start, end) in the marker.
+    """The numbers that a citation marker names, each with its [start, end) in the marker, or that of its range.
 
     >>> [number for _, _, number in marker_numbers("[Doc 2, 3, p. 4]")], marker_numbers("【1:0†source】")
     ([2, 3], [(1, 2, 1)])
+    >>> marker_numbers("[1-3]")
+    [(1, 4, 1), (1, 4, 2), (1, 4, 3)]
     """
     plain = _UNCITED.sub(lambda found: " " * len(found.group()), marker)
-    return [
-        (*m.span(), int(unicodedata.normalize("NFKC", m.group()))) for m in re.finditer(rf"\d+|[{_RAISED}]+", plain)
-    ]
+    found: list[tuple[int, int, int]] = []
+    for item in _ITEM.finditer(plain):
+        number = int(unicodedata.normalize("NFKC", item["number"]))
+        if item["to"] and 0 < number - found[-1][2] <= _WIDEST:
+            start, _, first = found.pop()
+            found += [(start, item.end(), one) for one in range(first, number + 1)]
+        else:
+            found.append((*item.span("number"), number))
+    return found
 
 
 def normal_number(word: str) -> str:
@@ -310,8 +336,12 @@ def well_formed(text: str) -> str:
     """
     if text.isascii():
         return text
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return unicodedata.normalize("NFC", whole)
+    return composed(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def composed(text: str) -> str:
+    """`text` with each accent in its letter (NFC), as a name of a file or a text out of a PDF may not have it."""
+    return unicodedata.normalize("NFC", text)
 
 
 def unwrapped(text: str) -> str:

@@ -28,6 +28,8 @@ ONE_SPACE = [
     ["Ask S. Whitehall, P. Brandt or M.P. Cole.", "It took 30 s.", "See p. 5."],
     ["It was published in Vol. IV on Jan. 5.", "Nobody read it."],
     ["Pets need consent.[1][^2]", "Cats do not.¹", "Birds sing.*", "He lied.[citation needed]", "It ended."],
+    ["Rent is EUR 900 incl. VAT.", "Keep it at max. 40 °C or min. 5 °F.", "It took 5 min.", "20 men left."],
+    ["It costs max. $40 excl. Sundays.", "We met up to 5 max.", "The rest left."],
     ["Smith v. Jones turned on v. 2.0 of the licence, cl. 4.", "The supply gave 230 V.", "It burned."],
 ]
 
@@ -41,6 +43,13 @@ def test_sentences_by_hand(parts: list[str]) -> None:
 def test_each_row_of_a_table_is_a_sentence_however_long() -> None:
     rows = [f"{country} | breakfast is paid in full | dinner is paid up to {n} EUR" for n, country in enumerate("AB")]
     assert [("\n".join(rows))[a:b] for a, b in sentences("\n".join(rows))] == rows
+
+
+def test_a_row_between_bars_is_a_sentence_whatever_its_cells_say() -> None:
+    rows = ["| City | Pop. | Area |", "| --- | --- | --- |", "| Cork | It has 200 men. Few left. | 100 ha |"]
+    assert [("\n".join(rows))[a:b] for a, b in sentences("\n".join(rows))] == rows
+    value = "|x| is 5. It rose."
+    assert [value[a:b] for a, b in sentences(value)] == ["|x| is 5.", "It rose."]
 
 
 @pytest.mark.parametrize(

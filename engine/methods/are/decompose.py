@@ -33,7 +33,7 @@ _ASKED = re.compile(r"\?[*\s]*$|^[*\s]*[\"“‘«(].*\?[\"”’»)*\s]*$", re.
 _SORRY = re.compile(r"(?:i am|i['’]m) (?:\w+ )?sorry\W*|i apologi[sz]e\W*|my apologies\W*", re.IGNORECASE)
 _LABEL = re.compile(r"\W*(?:\w{1,3}[.)]\s+)?\*\*([^*\n]{1,60}?)(?::\*\*|\*\*\s?[:–—])(?=\s+\S)")  # "**Dose:** 5 mg"
 # Opening words that do not belong to the claim. A small verifier bears out "No, the bridge is shut" less often.
-_NUMBER = rf" ?\[?\d+\]?(?:(?:,|,? (?:and|or)) (?:{DOCUMENTS} ?)?\[?\d+\]?)*"
+_NUMBER = rf" ?\[?\d+\]?(?:(?: ?[-–—] ?|(?:,|,? (?:and|or|to)) )(?:{DOCUMENTS} ?)?\[?\d+\]?)*"
 _NAMED = rf"(?:(?:the|these|this|your) (?:given |provided |above |cited |retrieved )*{DOCUMENTS}|{DOCUMENTS}{_NUMBER})"
 _OPENING = re.compile(
     r"[\s*_>-]*(?:\w{1,3}[.)]\s+)?"

@@ -292,6 +292,8 @@ def test_the_head_of_a_table_and_a_question_claim_nothing(text, clauses):
         ("The term is five years. Let me know if you need more!", ["The term is five years"]),
         ("The pump broke [1].\n\n**References**\n[1] Price list of 2020.\n[2]: https://a.org", ["The pump broke"]),
         ("[1] The pump broke.", ["The pump broke"]),
+        ("The pump broke in May [1-3]. It leaked [2–3].", ["The pump broke in May", "The pump leaked"]),
+        ("According to Passages 1–3, the pump broke.", ["the pump broke"]),
         ("The pump [^1] broke.\n\n[^1]: Pump manual, 2020.", ["The pump broke"]),
         (
             "To start, run `pump --on`:\n\n```sh\npump --on  # starts\n```\n\nIt runs.",
@@ -328,6 +330,10 @@ def test_a_heading_an_announcement_a_reference_and_talk_claim_nothing(text, fact
             ["Dose: Mild: 5 mg", "Dose: Severe: 9 mg", "Pause: Severe: 2 h"],
         ),
         ("| Property | Value |\n|---|---|\n| Weight | 58 kg |", ["Weight: 58 kg"]),
+        (
+            "| Plan | Seats | Max. use |\n|---|---|---|\n| Team | 20 | Costs $49 a month. Has 9 GB. |",
+            ["Seats: Team: 20", "Max. use: Team: Costs $49 a month. Has 9 GB."],
+        ),
         ("(a) **Report:** within 72 hours; and\n(b) **Fine:** 2%.", ["Report: within 72 hours", "Fine: 2%"]),
         ("Names of firms are:\n- Berg Ltd\n\nThis is not new.", ["Names of firms are: Berg Ltd", "This is not new"]),
     ],

@@ -17,12 +17,13 @@ from jinja2 import UndefinedError
 from markdown_it import MarkdownIt
 
 from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, under_floor
+from engine.answer.citations import annotate
 from engine.cases import blocks
 from engine.cases.blocks import answer_runs
 from engine.cases.markup import escape, tag, visible
 from engine.cases.review import MarkDraft, append, sign_off
 from engine.core.canonical import content_hash
-from engine.core.values import Analysis, Stamp
+from engine.core.values import Analysis, Answer, Stamp
 from engine.report.build import html_report, markdown_report
 from engine.report.html import fragment
 from tests.engine.cases.samples import attribution, full_case
@@ -225,6 +226,8 @@ def test_the_answer_is_cut_without_losing_a_character():
     bare = case.answer.text.replace("[cite_1]", "").replace("[cite_7]", "")
     assert text == bare
     assert [run.text for run in runs if run.kind in ("cite", "invalid")] == ["[1]", "[7]"]
+    ranged = answer_runs(annotate(Answer(text="Ice melts [1-3, 5]."), 9, "alce"), case.passages)
+    assert [run.text for run in ranged if run.kind != "text"] == ["[1]", "[2]", "[3]", "[5]"]
 
 
 def test_a_large_case_stays_under_two_megabytes():
