@@ -14,6 +14,7 @@ from engine.cases.blocks import Block, Facts, Fold, Notice, Text, changed_runs, 
 from engine.cases.review import Review
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
+from engine.core.text import composed
 from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value
 from engine.methods.are.anchored_edit import smallest_edit
 from engine.methods.are.baselines import ASKS_NOTHING, Baseline, Entropy, ask_questions, entropies, run_baseline
@@ -81,6 +82,7 @@ class QueryEntropies(Value, frozen=True):
 
 def claim_case(claim: str, evidence: str = "") -> Case:
     """A claim and its evidence as a case of no library."""
+    claim, evidence = composed(claim), composed(evidence)
     passage = Passage(id="1", document="1", title="", ordinal=0, start=0, end=len(evidence), text=evidence)
     return Case(id="", question="", passages=(passage,), answer=Answer(text=claim), stamp=Stamp(model="imported"))
 

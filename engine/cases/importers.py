@@ -69,6 +69,7 @@ def imported_case(record: AuditRecord, labels: Labels | None = None) -> Case:
     way_out = "Its text has half of a character. Decode its source as UTF-8."  # the question is mended
     with raised_as(RecordError, "The record cannot be saved", way_out, UnicodeEncodeError):
         msgspec.json.encode(msgspec.structs.replace(record, question=""))
+    record = record if labels else record.normal()  # the places of labels are those of the text as it is given
     passages = record.as_passages()
     for start, end in record.spans:
         if not 0 <= start < end <= len(record.answer):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_typ
 import msgspec
 
 from engine.core.errors import RecordError
+from engine.core.text import composed
 
 # msgspec looks at a type when it first meets it, and two threads that do so at once crash the process. So typed data
 # comes in through `converted` and `decoded`.
@@ -471,6 +472,22 @@ class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
     corpus: str | None = None
     spans: tuple[tuple[int, int], ...] = ()
 
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """As of any value, and `normal`."""
+        return super().from_dict(data).normal()
+
+    def normal(self) -> Self:
+        """The record with the accents of question and answer in their letters, as documents have them; spans follow."""
+        answer = composed(self.answer)
+        spans = tuple((self._moved(start), self._moved(end)) for start, end in self.spans)
+        return msgspec.structs.replace(self, question=composed(self.question), answer=answer, spans=spans)
+
+    def _moved(self, place: int) -> int:
+        """Where a place of the answer is once it is composed; one outside stays outside."""
+        before = self.answer[:place]
+        return place + len(composed(before)) - len(before)
+
     def checked(self) -> AuditRecord:
         """The record itself; raise `RecordError` if it has no answer, or no source to check it against."""
         if not self.answer.strip():
@@ -497,15 +514,15 @@ def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
     value = GivenPassage(text=given) if isinstance(given, str) else given
     if not value.text.strip():
         raise RecordError(f"Passage {ordinal + 1} is empty. Leave it out or add its text.")
-    document = _counted(ordinal + 1)
+    document, text = _counted(ordinal + 1), composed(value.text)
     return Passage(
-        id=f"{document}@{sha256(value.text)[:10]}:0-{len(value.text)}",
+        id=f"{document}@{sha256(text)[:10]}:0-{len(text)}",
         document=document,
-        title=value.title,
+        title=composed(value.title),
         ordinal=0,
         start=0,
-        end=len(value.text),
-        text=value.text,
+        end=len(text),
+        text=text,
         relevant=value.relevant,
     )
 

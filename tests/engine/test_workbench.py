@@ -42,6 +42,19 @@ def test_a_record_may_be_plain_data_and_is_checked_as_a_files_line():
             bench.audit(record)
 
 
+def test_a_records_accents_are_in_their_letters_and_its_spans_follow():
+    apart = "Malmo\u0308 is Jose\u0301's town."  # as macOS and some PDF files write them
+    given = {"question": "Whose is Malmo\u0308?", "passages": [apart], "answer": apart, "spans": [[10, 15], [0, 99]]}
+    record = AuditRecord.from_dict(given)
+    assert [record.answer[a:b] for a, b in record.spans] == ["José", "Malmö is José's town."]
+    with pytest.raises(RecordError, match="not inside"):
+        Workbench().audit(record)
+    case = Workbench().audit({**given, "spans": [[10, 15]]})
+    assert case.question == "Whose is Malmö?"
+    assert case.answer.text == case.passages[0].text == record.answer == "Malmö is José's town."
+    assert len(case.passages[0].text) == case.passages[0].end
+
+
 def test_a_problem_has_no_option_or_several():
     with pytest.raises(RecordError, match="one option"):
         new_case(Problem(question="Why?", options=("Because.",)), "c", "id", "")
