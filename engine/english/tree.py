@@ -181,7 +181,7 @@ def _is_behind_comma(token: Token) -> bool:
 
 
 def _is_unclosed(token: Token) -> bool:
-    """Is no comma, colon or dash behind the token and what depends on it?"""
+    """Does the token with what depends on it end without a comma, colon or dash behind it?"""
     doc, after = token.doc, token.right_edge.i + 1
     return after == len(doc) or doc[after].text not in (",", ":", "–", "—")
 
