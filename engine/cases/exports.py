@@ -11,6 +11,7 @@ import csv
 import io
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import pairwise
@@ -223,17 +224,19 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def rows_of(whole: Any) -> list[Any]:
-    """The objects of a JSON file: a list, one object, a list in an object, or a table by its columns."""
+    """The objects of a JSON file: a list, one object, the lists in an object, or a table by its columns."""
     if not isinstance(whole, dict) or "format" in whole:  # a case file
         return whole if isinstance(whole, list) else [whole]
     if not holds_record(whole):
         lists = [value for value in whole.values() if isinstance(value, list) and value]
-        return next((rows for rows in lists if isinstance(rows[0], dict) and holds_record(rows[0])), [whole])
+        held = [rows for rows in lists if isinstance(rows[0], dict) and holds_record(rows[0])]
+        return [row for rows in held for row in rows] or [whole]  # also the parts of a data set: "train", "test"
     columns = list(whole.values())
     if all(isinstance(column, dict) and column.keys() == columns[0].keys() for column in columns):  # as pandas has it
         columns = [list(column.values()) for column in columns]
     alike = all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns)
-    if alike and len(columns) > 1:  # one list alone is a chat
+    # One list alone is a chat, and so is one next to as many passages.
+    if alike and len(columns) > 1 and not any(_role(item) for column in columns for item in _objects(column)):
         return [dict(zip(whole, row, strict=True)) for row in zip(*columns, strict=True)]
     return [whole]
 
@@ -251,8 +254,12 @@ def table_rows(text: str) -> list[Json | RecordError]:
     except csv.Error:
         return []
     # A line that is an object, below a header of no known name, is one of JSONL whose first line is broken.
-    known = holds_record(dict.fromkeys(names)) or "\n{" not in text
-    return [_row(names, row) for row in rows if any(row)] if known else []
+    if not holds_record(dict.fromkeys(names)) and "\n{" in text:
+        return []
+    count = Counter(filter(None, map(_bare, names)))
+    if again := next((name for name in names if count[_bare(name)] > 1), ""):
+        return [RecordError(f"The table has the column {again!r} twice. Give every column its own name.")]
+    return [_row(names, row) for row in rows if any(row)]
 
 
 def _row(names: list[str], row: list[str]) -> Json | RecordError:

@@ -372,6 +372,24 @@ def test_a_broken_first_line_does_not_make_a_table_of_the_others():
     assert [isinstance(row, GroundworkError) for row in found] == [True, False]
 
 
+def test_a_chat_next_to_as_many_passages_is_one_record():
+    chat = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": SAID}]
+    case = one(lines({"messages": chat, "passages": TEXTS}))
+    assert (case.question, case.answer.text, len(case.passages)) == (ASKED, SAID, 2)
+
+
+def test_the_records_of_all_lists_of_an_object_are_read():
+    parts = {"train": [{**OWN, "id": "a"}], "notes": ["of May"], "test": [{**OWN, "id": "b"}, {**OWN, "id": "c"}]}
+    assert [name for name, _ in read_cases(lines(parts))] == ["a", "b", "c"]
+
+
+def test_a_table_with_a_column_twice_is_refused_because_the_earlier_cells_would_be_lost():
+    given = table(("Question", "Answer", "Context", "context"), (ASKED, SAID, PUMP, TANK), (ASKED, SAID, PUMP, TANK))
+    ((_, error),) = read_cases(given)
+    assert isinstance(error, RecordError) and "the column 'Context' twice" in str(error)
+    assert one(table(("Question", "Answer", "Context", "", ""), (ASKED, SAID, PUMP, "", ""))).question == ASKED
+
+
 @pytest.mark.parametrize(
     ("data", "what"),
     [(b"", "empty"), (b"\xef\xbb\xbf \n", "empty"), (b"PK\x03\x04\0\0 word/document.xml\n\0\n", "not text in UTF-8")],
