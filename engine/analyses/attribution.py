@@ -78,14 +78,16 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
 
 
 def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
-    """Unrelated passages of the pool, else of the case's corpus, else, where it has none, of the science primer."""
+    """Unrelated passages of the pool or the case's corpus, of the science primer where these have none; an empty pool
+    asks for none.
+    """
     if context.unrelated is not None:
         return context.unrelated
     collection = context.tools.collection_of(case) if context.pool is None else None
     pool = collection.snapshot().passages if collection else unrelated() if context.pool is None else context.pool
     count, seed = context.settings.occlusion.placebos, context.settings.occlusion.seed
     found = placebos_for(case.passages, pool, count, seed)
-    return found or (placebos_for(case.passages, unrelated(), count, seed) if collection else ())
+    return found or (placebos_for(case.passages, unrelated(), count, seed) if pool or collection else ())
 
 
 COLUMNS = 5  # spans in one table

@@ -171,12 +171,15 @@ def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench:
 
 
 def _passages_in(lines: Sequence[str]) -> list[tuple[str, Passage]]:
-    """The passages of all records of a file that can be read, each of them a document, with their questions."""
+    """The passages of all records of a file that can be read, each of them a document, with their questions.
+
+    By their texts, so that what is drawn by a seed does not depend on the order of the records.
+    """
     found: list[tuple[str, Passage]] = []
     for record in shared.good_records(lines):
         with contextlib.suppress(RecordError):  # told in the record's own place
             found += [(record.question, replace(passage, document=passage.id)) for passage in record.as_passages()]
-    return found
+    return sorted(found, key=lambda one: (one[1].text, one[1].title))
 
 
 RANKED = ("occlusion", *NAMES)

@@ -444,6 +444,24 @@ def test_unrelated_passages_come_from_records_of_other_questions_and_without_any
     assert first["placebo_floor"] == lines(run(*asked, stdin=json.dumps(same[0])))[0]["placebo_floor"]
 
 
+def test_a_file_whose_records_share_their_passages_has_placebos_of_the_primer(tiny):
+    record = {"passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts."}
+    both = [{**record, "id": str(n), "question": f"Why {n}?"} for n in range(2)]
+    asked = ("attribute", "-", "--model", tiny, "--set", "occlusion.placebos=2")
+    assert all(line["placebo_floor"] for line in lines(run(*asked, stdin="\n".join(map(json.dumps, both)))))
+
+
+def test_the_placebo_floor_of_a_record_does_not_depend_on_the_order_of_the_file(tiny):
+    records = [
+        {"id": str(n), "question": f"Why {n}?", "passages": [f"{word} melts at {n} degrees."], "answer": word}
+        for n, word in enumerate(("Ice", "Tin", "Lead", "Zinc", "Iron", "Gold"))
+    ]
+    asked = ("attribute", "-", "--model", tiny, "--set", "occlusion.placebos=2")
+    ways = [lines(run(*asked, stdin="\n".join(map(json.dumps, order)))) for order in (records, records[::-1])]
+    first, last = ({line["id"]: line["placebo_floor"] for line in way} for way in ways)
+    assert first == last and all(first.values())
+
+
 def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny):
     record = {"id": "r", "question": "Why?", "passages": ["Ice."], "answer": "Ice.", "spans": [[0, 99]]}
     result = run("attribute", "-", "--model", tiny, stdin=json.dumps(record))
