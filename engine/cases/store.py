@@ -134,6 +134,17 @@ def _not_found(case_id: str) -> CaseNotFound:
     return CaseNotFound(f"There is no case {case_id!r} in the library. The Cases page lists all cases.")
 
 
+def check_seen(history: Sequence[Mark], seen: str | None) -> None:
+    """Raise `CaseError` where the history's head is not the hash that the reviewer looked at (None: any may be)."""
+    if seen is None or seen == (history[-1].hash if history else ""):
+        return
+    if not history:
+        raise CaseError("The history that you looked at was taken from this case. Open the case again.")
+    raise CaseError(
+        f"{history[-1].author} changed this case after you opened it. Read entry {history[-1].number}, then try again."
+    )
+
+
 def check_open(connection: sqlite3.Connection, case_id: str, instead: str = "Make a new version to change it.") -> None:
     """Raise `CaseFrozen` for a case that was signed off; `instead` says what to do."""
     row = connection.execute("SELECT status, reviewer, deleted FROM cases WHERE id = ?", (case_id,)).fetchone()
@@ -396,11 +407,7 @@ class CaseStore:
             case = read(connection, case_id)
             check_open(connection, case_id)
             history = marks_of(connection, case_id)
-            if seen is not None and history and history[-1].hash != seen:
-                raise CaseError(
-                    f"{history[-1].author} changed this case after you opened it. Read entry {history[-1].number}, "
-                    f"then try again."
-                )
+            check_seen(history, seen)
             return extend(connection, case, history, drafts)[len(history) :]
 
     def new_version(self, case_id: str, author: str) -> Case:

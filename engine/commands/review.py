@@ -15,6 +15,7 @@ from engine.analyses.case_verdict import by_machine, check_conclusion, check_ver
 from engine.cases.case_file import read_case_file
 from engine.cases.places import places
 from engine.cases.review import RELEVANCE, SENTENCE, STATUSES, MarkDraft, append, check_chain, review_of, signing_key
+from engine.cases.store import check_seen
 from engine.commands.library import case_argument
 from engine.commands.shared import emit, main, progress, set_option, workbench
 from engine.core.errors import FileError, InputError, raised_as
@@ -49,6 +50,7 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
     Example: python -m engine review 3f9c0a417b2e --note "Checked against the standard." --on passage:3
     """
     store, author = workbench().cases, reviewer or getpass.getuser()
+    check_seen(store.history(case), seen)  # also where nothing is added
     if new_version:
         emit({"case": store.new_version(case, author).id, "parent": case})
         return

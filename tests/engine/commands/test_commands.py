@@ -202,6 +202,17 @@ def test_a_review_with_several_options_is_written_as_a_whole_or_not_at_all():
     assert late.exit_code == 2 and len(lines(run("review", case))[0]["history"]) == 3
 
 
+def test_a_review_of_another_head_is_refused_also_without_entries_and_where_the_history_was_emptied():
+    record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
+    case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
+    emptied = run("review", case, "--note", "Late.", "--seen", "0" * 64)
+    assert emptied.exit_code == 2 and "taken from this case" in emptied.stderr
+    (found,) = lines(run("review", case, "--note", "Seen.", "--seen", ""))
+    assert run("review", case, "--seen", found["head"]).exit_code == 0
+    for more in ((), ("--new-version",)):
+        assert run("review", case, "--seen", "0" * 64, *more).exit_code == 2
+
+
 def test_review_refuses_a_place_that_the_case_does_not_have_and_a_verdict_that_is_none():
     record = {"question": "When?", "passages": ["The gate opened in 1934."], "answer": "The gate opened in 1932."}
     case = lines(run("audit", "-", stdin=json.dumps(record)))[0]["case"]
