@@ -19,12 +19,15 @@ import msgspec
 from msgspec.structs import replace
 
 from engine.analyses.again import check_unchanged, reranked, reranker_of
-from engine.analyses.attribution import check_stamped
+from engine.analyses.attribution import check_stamped, settings_of
 from engine.analyses.floors import embedding_floor, reranking_floor, token_floor
 from engine.analyses.imported import KIND as LABELS
 from engine.analyses.kind import Floor, Loaders, Outcome
-from engine.analyses.reading import answer_again, stored_answer
+from engine.analyses.reading import answer_again, read_off, stored_answer
 from engine.analyses.registry import find
+from engine.answer.citations import annotate, style_of
+from engine.answer.context import kept_passages
+from engine.answer.in_documents import SLOPE, answered_probability
 from engine.core.canonical import canonical, plain
 from engine.core.errors import Cancelled, CaseError, GroundworkError
 from engine.core.files import ROOT, package_versions
@@ -35,7 +38,10 @@ from engine.models.choices import READER
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import LanguageModel
 from engine.models.server import SERVED
+from engine.retrieve.bm25 import unknown_words
 from engine.retrieve.search import search
+
+Outcomes = dict[str, Outcome]
 
 # Stored values against recomputed ones, number by number.
 
@@ -45,6 +51,8 @@ _ABSENT = object()
 
 IMPORTED = "the answer was imported, so it is not rewritten"
 NOT_COMPUTED = (IMPORTED, LABELS.not_again)  # why an imported part is not compared
+NOT_LOOKED_FOR = "none is stored, as in cases of a version that did not look for them, and there are some"
+OTHER_MEASURE = "another value is found here; the case does not say which version found this one"
 NAMED = 3  # values that a summary names with the reason why they could not be compared
 
 
@@ -177,15 +185,34 @@ def scored_again(case: Case, tools: Loaders) -> Outcome:
     return Outcome(values=values, floor=token_floor(model, [(coded, ids)]), why=why)
 
 
+def read_again(case: Case) -> Outcomes:
+    """Sentences, citations and refusal of an answer that is an input, read off its text again, by their places."""
+    if case.origin == "imported":
+        found = annotate(case.answer, len(case.passages), style_of(case.answer.text))
+    elif case.prompt is not None and case.passages:
+        style = settings_of(case.stamp).prompting.citations
+        found = annotate(case.answer, max(case.prompt.numbers, default=0), style)
+    else:
+        return {}  # it broke off, or it is a run of steps, whose passages are those of its steps
+    return {f"answer.{name}": Outcome(values=value) for name, value in read_off(found).items()}
+
+
 # What was retrieved and re-ranked: the search again in the collection as it is now, the re-ranker on the same sets.
 
 
 def _hit(rank: int, hit: Hit) -> Json:
-    return {"rank": rank, "score": hit.score, "parts": hit.parts}
+    passage = hit.passage
+    place = {"document": passage.document, "start": passage.start, "end": passage.end}
+    return {"rank": rank, "score": hit.score, "parts": hit.parts, "passage": passage.id, **place, "text": passage.text}
+
+
+def _searched(case: Case) -> bool:
+    """Whether the case's passages were found by a search for its question that can be done again."""
+    return case.origin != "imported" and case.corpus is not None and "retrieval" in case.stamp.settings
 
 
 def hits_again(case: Case, tools: Loaders) -> Outcome:
-    """The search again, in the collection as it is now."""
+    """The search again, in the collection as it is now: what was found by it, then what else is found."""
     settings = case.stamp.settings.get("retrieval")
     if case.corpus is None or settings is None:
         return Outcome(why="the stamp lacks a corpus or retrieval settings")
@@ -195,9 +222,35 @@ def hits_again(case: Case, tools: Loaders) -> Outcome:
         hit.passage.id: (rank, hit)
         for rank, hit in enumerate(search(collection, case.question, Retrieval.from_dict(settings)))
     }
-    values = [_hit(*found[hit.passage.id]) if hit.passage.id in found else None for hit in case.hits]
+    values = [_hit(*found.pop(hit.passage.id)) if hit.passage.id in found else None for hit in case.hits]
+    values += [_hit(*more) for more in found.values()]
     texts = [hit.passage.text for hit in case.hits]
     return Outcome(values=plain(values), floor=embedding_floor(collection.embedder, case.question, texts))
+
+
+def answerable_again(case: Case, tools: Loaders) -> Outcome:
+    """The probability that the passages answer, which for an answer from here is of those that the search kept."""
+    if "answerable" in case.stamp.settings:
+        return Outcome(why="the writer was asked, too, whether the passages answer")
+    passages = case.passages
+    if case.origin != "imported":
+        if not _searched(case):
+            return Outcome(why="the stamp lacks a corpus or retrieval settings")
+        keep = Retrieval.from_dict(case.stamp.settings["retrieval"]).keep
+        passages = kept_passages(case.hits, case.chunk_sets, keep)
+    embedder = tools.embedder(case.stamp.revision if _by_reader(case) else DEFAULT)
+    texts = [passage.text for passage in passages]
+    floor = embedding_floor(embedder, case.question, texts) if texts else 0.0
+    return Outcome(values=answered_probability(case.question, passages, embedder), floor=floor * SLOPE / 4)
+
+
+def unknown_again(case: Case, tools: Loaders) -> Outcome:
+    """The words of the question that no document of the collection has, as it is now."""
+    if case.stamp.settings["retrieval"].get("mode") == "dense":
+        return Outcome(values=[])
+    collection = tools.collection(case.corpus or "")
+    check_unchanged(collection, (hit.passage.id for hit in case.hits))
+    return Outcome(values=plain(unknown_words(case.question, collection.folder, collection.snapshot())))
 
 
 def sets_again(case: Case, tools: Loaders) -> Outcome:
@@ -208,9 +261,6 @@ def sets_again(case: Case, tools: Loaders) -> Outcome:
     if name == BEST_SENTENCE:
         return Outcome(values=values, floor=embedding_floor(tools.embedder(DEFAULT), case.question, texts))
     return Outcome(values=values, floor=reranking_floor(tools.reranker(name), case.question, texts))
-
-
-Outcomes = dict[str, Outcome]
 
 
 def stripped(case: Case) -> Case:
@@ -232,6 +282,8 @@ def stripped(case: Case) -> Case:
         chunk_sets=tuple(replace(s, score=0.0) for s in case.chunk_sets),
         analyses=tuple(replace(analysis, result=_given(analysis)) for analysis in case.analyses),
         steps=(),
+        answerable=None if case.answerable is None else 0.0,
+        unknown_words=(),
     )
 
 
@@ -256,9 +308,13 @@ def replay(case: Case, watch: Watch = Watch()) -> Replay:
 
 def part_names(case: Case) -> dict[str, str]:
     """The parts that a replay computes again, in its order: their places and their names in words."""
-    names = {"hits": "search"} if case.hits else {}
+    names = {"hits": "search"} if case.hits or _searched(case) else {}
     if case.chunk_sets:
         names["chunk_sets"] = "re-ranking"
+    if case.answerable is not None:
+        names["answerable"] = "whether the passages answer"
+        if _searched(case):
+            names["unknown_words"] = "unknown words"
     names["answer"] = "answer"
     for analysis in case.analyses:
         kind, (_, _, by) = find(analysis.kind), analysis.id.partition(":")
@@ -269,9 +325,13 @@ def part_names(case: Case) -> dict[str, str]:
 def recompute(case: Case, tools: Loaders, watch: Watch = Watch()) -> Outcomes:
     """The outcome of every part of a stripped case, by its place; `watch` is told the place before it begins."""
     outcomes = {"stamp.inputs": Outcome(values=inputs_hash(case.question, case.passages))}
+    if not _by_reader(case):
+        outcomes |= read_again(case)
     work: dict[str, Callable[..., Outcome]] = {
         "hits": hits_again,
         "chunk_sets": sets_again,
+        "answerable": answerable_again,
+        "unknown_words": unknown_again,
         "answer": answer_again if _by_reader(case) else scored_again,
         **{f"analyses[{a.id}]": partial(_analysis, a) for a in case.analyses},
     }
@@ -297,6 +357,11 @@ def _stored(analysis: Analysis) -> Any:
     return kind.again.compared(analysis.result) if kind and kind.again else analysis.result
 
 
+def _not_dated(found: Number) -> Number:
+    """A probability that differs may be an earlier version's, which a case does not name: no drift is told of it."""
+    return replace(found, status="cannot", why=OTHER_MEASURE) if found.status == "drifted" else found
+
+
 def compared(case: Case, outcomes: Outcomes) -> Replay:
     """The stored values of a case against the outcomes of its replay."""
     logprobs = [token.logprob for token in case.answer.tokens]
@@ -308,12 +373,18 @@ def compared(case: Case, outcomes: Outcomes) -> Replay:
         "answer": stored_answer(case.answer)
         if _by_reader(case)
         else plain({"text": case.answer.text, "logprobs": logprobs}),
+        **{f"answer.{name}": value for name, value in read_off(case.answer).items()},
+        "answerable": case.answerable,
+        "unknown_words": plain(case.unknown_words),
         **{f"analyses[{a.id}]": _stored(a) for a in case.analyses},
     }
+    if not case.unknown_words and outcomes.get("unknown_words", Outcome()).values:
+        outcomes = {**outcomes, "unknown_words": Outcome(why=NOT_LOOKED_FOR)}
     numbers: list[Number] = []
     for place, values in stored.items():
         if place in outcomes:
-            numbers += compare(place, values, outcomes[place])
+            found = compare(place, values, outcomes[place])
+            numbers += map(_not_dated, found) if place == "answerable" else found
     stamps = (case.stamp, *(analysis.stamp for analysis in case.analyses))
     stamped = dict(item for stamp in stamps for item in stamp.versions.items())
     here = package_versions()

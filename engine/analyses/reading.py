@@ -18,8 +18,13 @@ from engine.models.protocols import Embedder
 
 
 def stored_answer(answer: Answer) -> Any:
-    """An answer of the quoting reader as a replay compares it: its text and what it quoted."""
-    return as_json({"text": answer.text, "quotes": answer.quotes})
+    """An answer of the quoting reader as a replay compares it: its text, what it quoted and what is read off it."""
+    return as_json({"text": answer.text, "quotes": answer.quotes, **read_off(answer)})
+
+
+def read_off(answer: Answer) -> Any:
+    """What is read off an answer's text: its sentences, its citations, and whether it is a refusal."""
+    return as_json({"sentences": answer.sentences, "citations": answer.citations, "refused": answer.refused})
 
 
 def answer_again(case: Case, tools: Loaders) -> Outcome:

@@ -119,6 +119,13 @@ class Steps:
         return value
 
 
+def kept_passages(hits: Sequence[Hit], sets: Sequence[ChunkSet], keep: int) -> tuple[Passage, ...]:
+    """The passages of the leading sets, or the leading hits where there are none."""
+    if not sets:
+        return tuple(hit.passage for hit in hits[:keep])
+    return tuple(passage for chunk_set in sets[:keep] for passage in without_overlap(chunk_set.passages))
+
+
 def finding(
     question: str,
     collection: Collection,
@@ -138,12 +145,11 @@ def finding(
     )
     yield Context(hits, (), ())
     if not reranked:
-        yield Context(hits, (), tuple(hit.passage for hit in hits[: retrieval.keep]))
+        yield Context(hits, (), kept_passages(hits, (), retrieval.keep))
         return
     aligned = steps.run("align", lambda: consecutive_alignment(hits, retrieval.align_gap), _count("chunk sets"))
     sets = steps.run("re-rank", lambda: rerank(question, aligned, reranker), _count("chunk sets"))
-    kept = (passage for chunk_set in sets[: retrieval.keep] for passage in without_overlap(chunk_set.passages))
-    yield Context(hits, sets, tuple(kept))
+    yield Context(hits, sets, kept_passages(hits, sets, retrieval.keep))
 
 
 find_context = whole(finding)

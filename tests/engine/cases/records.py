@@ -131,7 +131,7 @@ def _answered(collection: Collection) -> Case:
     )
     stamp = replace(
         last[0].stamp,
-        settings={**last[0].stamp.settings, "retrieval": Retrieval(k=4).to_dict()},
+        settings={**last[0].stamp.settings, "retrieval": Retrieval(k=3).to_dict()},
         inputs=inputs_hash(QUESTION, result.passages),
     )
     own = {"selection": SETTINGS.selection.to_dict(), "seed": 1337, "placebos": [p.id for p in placebos]}

@@ -7,11 +7,13 @@ import threading
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import engine.replay
 from engine.analyses.attribution import other_revision
 from engine.analyses.kind import Loaders, Outcome
-from engine.answer.context import consecutive_alignment
+from engine.answer.context import consecutive_alignment, kept_passages
+from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import read
 from engine.answer.write import quoting
 from engine.core.canonical import canonical
@@ -26,7 +28,8 @@ from engine.methods.regeneration import answering
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.replay import IMPORTED, Number, Replay, compare, part_names, recompute, replay, stripped
+from engine.replay import IMPORTED, NOT_LOOKED_FOR, Number, Replay, compare, part_names, recompute, replay, stripped
+from engine.retrieve.bm25 import unknown_words
 from engine.retrieve.search import rerank, search
 from engine.workbench import Workbench
 from tests.analysing import analysed, replay_here
@@ -125,6 +128,74 @@ def test_an_altered_value_outside_the_analyses_is_named(case, place):
     altered = msgspec.structs.replace(case, **changes[place])
     drifted = [number.place for number in replay_here(altered, TOOLS).numbers if number.status == "drifted"]
     assert place in drifted
+
+
+def asked(case: Case) -> Case:
+    """The case as *Ask* leaves it: with what it says of the question."""
+    likely = answered_probability(QUESTION, kept_passages(case.hits, case.chunk_sets, Retrieval().keep), EMBEDDER)
+    collection = Collection.open("kitchen", EMBEDDER)
+    return replace(
+        case, answerable=likely, unknown_words=unknown_words(QUESTION, collection.folder, collection.snapshot())
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "change"),
+    [
+        ("hits[1].text", lambda c: {"hits": (c.hits[0], other_text(c.hits[1]), *c.hits[2:])}),
+        ("hits", lambda c: {"hits": c.hits[:2]}),
+        ("hits", lambda c: {"hits": ()}),
+        (
+            "answer.sentences[0][1]",
+            lambda c: {"answer": replace(c.answer, sentences=((0, 3), *c.answer.sentences[1:]))},
+        ),
+        ("answer.citations[0].valid", lambda c: {"answer": replace(c.answer, citations=invalid(c))}),
+        ("answer.citations", lambda c: {"answer": replace(c.answer, citations=())}),
+        ("answer.refused", lambda c: {"answer": replace(c.answer, refused=True)}),
+        ("answerable", lambda c: {"answerable": 0.999}),
+        ("unknown_words", lambda c: {"unknown_words": (*c.unknown_words, ("unheard", ""))}),
+    ],
+)
+def test_an_altered_value_that_the_report_prints_is_named(case, place, change):
+    whole = asked(case)
+    assert replay_here(whole, TOOLS).count("reproduced") == len(replay_here(whole, TOOLS).numbers)
+    found = replay_here(replace(whole, **change(whole)), TOOLS)
+    status = "cannot" if place == "answerable" else "drifted"  # an earlier version may have measured otherwise
+    assert place in [number.place for number in found.numbers if number.status == status]
+
+
+def other_text(hit):
+    return replace(hit, passage=replace(hit.passage, text=hit.passage.text + " Not so."))
+
+
+def invalid(case):
+    return tuple(replace(citation, valid=False) for citation in case.answer.citations)
+
+
+def test_words_that_an_earlier_version_did_not_look_for_are_not_called_drifted(case):
+    collection = Collection.open("kitchen", EMBEDDER)
+    strange = replace(asked(case), question="Which solvent dissolves the zyxine?", analyses=())
+    assert unknown_words(strange.question, collection.folder, collection.snapshot())
+    (found,) = [n for n in replay_here(strange, TOOLS).numbers if n.place == "unknown_words"]
+    assert (found.status, found.why) == ("cannot", NOT_LOOKED_FOR)
+
+
+@pytest.mark.parametrize(
+    ("place", "change"),
+    [
+        ("answer.sentences", {"sentences": ()}),
+        ("answer.citations", {"citations": ()}),
+        ("answer.refused", {"refused": True}),
+    ],
+)
+def test_what_is_read_off_an_imported_answer_is_read_again(tmp_path, monkeypatch, place, change):
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path))
+    tools = Loaders(embedder=lambda name: EMBEDDER)
+    record = AuditRecord(question="Who?", answer="Ann [1]. Bo [3].", passages=("Ann did.", "Bo did."))
+    case = Workbench(tools=tools).audit(record)
+    assert replay_here(case, tools).holds
+    altered = replay_here(replace(case, answer=replace(case.answer, **change)), tools)
+    assert [n.place for n in altered.numbers if n.status == "drifted"][:1] == [place]
 
 
 def test_the_copy_that_is_replayed_holds_no_result(case):
