@@ -103,7 +103,6 @@ _LONGEST_TITLE = 60  # characters of a cell that names its row
 
 def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad = refuse) -> list[Document]:
     """The rows of a table with a header line; `bad` is told of an id twice; raise `FileError` without header or row."""
-    names = fields or Fields()
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
     found: list[Document] = []
@@ -113,16 +112,28 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
         reader.fieldnames = columns
         if again := next((c for c, count in Counter(columns).items() if count > 1), ""):
             raise FileError(f"{name} has the column {again!r} twice. Give every column its own name.")
-        if fields is not None and names.text not in columns:
-            raise FileError(f"{name} has no column {names.text!r}. Its columns are: {', '.join(columns)}.")
-        for line, row in _fitting(reader, name, bad):
-            cells = {column: str(row.get(column) or "").strip() for column in columns}
-            found += _row(cells, names, name, line, "text/csv")
+        if fields is not None and fields.text not in columns:
+            raise FileError(f"{name} has no column {fields.text!r}. Its columns are: {', '.join(columns)}.")
+        rows = {
+            line: {column: str(row.get(column) or "").strip() for column in columns}
+            for line, row in _fitting(reader, name, bad)
+        }
+    names = fields or _usual(rows.values())
+    for line, cells in rows.items():
+        found += _row(cells, names, name, line, "text/csv")
     if not found:
         raise FileError(f"{name} has no rows with text below its header line. {way_out}")
     if names.title not in columns:
         found = _titled_apart(found, name)
     return list(without_repeats(found, name, bad))
+
+
+def _usual(rows: Iterable[dict[str, str]]) -> Fields:
+    """The usual names; `id` in place of `_id` where it tells all rows apart, as a category or a year would not."""
+    filled = [row for row in rows if any(row.values())]
+    ids = {row.get("id") for row in filled}
+    alone = len(ids) == len(filled) and ids.isdisjoint({"", None}) and not any("_id" in row for row in filled)
+    return Fields(id="id") if alone else Fields()
 
 
 def _row(cells: dict[str, str], names: Fields, name: str, line: int, media_type: str) -> list[Document]:
@@ -134,24 +145,28 @@ def _row(cells: dict[str, str], names: Fields, name: str, line: int, media_type:
 
 
 def json_documents(text: str, name: str, fields: Fields | None = None, bad: Bad = refuse) -> list[Document]:
-    """The objects of the longest list in a JSON file, a row each; without a list of objects the whole as one row.
+    """The objects of the lists in a JSON file, a row each; then all else that it says as one row.
 
     What is nested in a field is its values, apart by semicolons.
     """
-    names = fields or Fields()
     try:
         whole = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise FileError(f"{name} is not JSON ({error}). Correct it, or save it as text.") from error
-    lists = [value for value in (whole, *(whole.values() if isinstance(whole, dict) else ())) if _is_rows(value)]
-    rows = max(lists, key=len, default=[whole if isinstance(whole, dict) else {"values": whole}])
+    parts = whole if isinstance(whole, dict) else {"values": whole}
+    rows = [_cells(row) for value in parts.values() if _is_rows(value) for row in value]
+    others = _cells({key: value for key, value in parts.items() if not _is_rows(value)})
+    names = fields or _usual(rows or [others])
     found = []
-    for line, row in enumerate(rows, start=1):
-        cells = {well_formed(key).strip(): well_formed("; ".join(_leaves(value))) for key, value in row.items()}
+    for line, cells in enumerate([*rows, others], start=1):
         found += _row(cells, names, name, line, "application/json")
     if not found:
         raise FileError(f"{name} has no values. Leave it out, or check that it was saved completely.")
     return list(without_repeats(_titled_apart(found, name), name, bad))
+
+
+def _cells(row: Json) -> dict[str, str]:
+    return {well_formed(key).strip(): well_formed("; ".join(_leaves(value))) for key, value in row.items()}
 
 
 def _is_rows(value: Any) -> bool:

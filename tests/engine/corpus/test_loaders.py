@@ -214,12 +214,29 @@ def test_the_objects_of_a_json_file_are_rows() -> None:
         {"id": 8, "title": "Rail"},
     ]
     rows = load_bytes(json.dumps({"project": "Bank", "issues": issues}).encode(), "export.json")
-    assert [(row.id, row.title) for row in rows] == [("export.json#1", "Silt"), ("export.json#2", "Rail")]
+    assert [(row.id, row.title) for row in rows] == [("7", "Silt"), ("8", "Rail"), ("export.json#3", "Bank")]
+    assert rows[2].text == "project: Bank"
     assert rows[0].text == "id: 7 | title: Silt | open: true | notes: Ann; Soon."
     (whole,) = load_bytes(b'{"name": "Bank", "levels": [3, 4.5]}', "one.json")
     assert whole.text == "name: Bank | levels: 3; 4.5"
     (named,) = load_bytes(b'[{"k": "a", "body": "One."}]', "two.json", fields=Fields(id="k", title="", text="body"))
     assert (named.id, named.text) == ("a", "One.")
+
+
+def test_every_list_of_objects_in_a_json_file_is_read() -> None:
+    rows = load_bytes(json.dumps({"a": [{"t": "Ice."}, {"t": "Tin."}], "b": [{"t": "Zinc."}]}).encode(), "m.json")
+    assert [row.text for row in rows] == ["t: Ice.", "t: Tin.", "t: Zinc."]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.json"])
+def test_rows_have_their_own_id_where_it_tells_all_apart(name: str) -> None:
+    def ids(*given: str) -> list[str]:
+        rows = [{"id": one, "text": f"Note {n}."} for n, one in enumerate(given)]
+        table = "id,text\n" + "".join(f"{row['id']},{row['text']}\n" for row in rows)
+        return [row.id for row in load_bytes((json.dumps(rows) if name == "t.json" else table).encode(), name)]
+
+    assert ids("a", "b") == ["a", "b"]
+    assert ids("2021", "2021") == ids("a", "") == [f"{name}#1", f"{name}#2"]
 
 
 def test_a_log_is_text() -> None:
