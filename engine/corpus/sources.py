@@ -1,8 +1,9 @@
 """Read documents from single files, folders, zip and tar archives.
 
 Nothing is unpacked to the disk. A name that points out of its archive, a member that unpacks to too much, an archive in
-an archive: each is skipped with its reason and the rest goes on. Links, devices and hidden files are passed over. The
-format is told by the name and checked against the bytes; a document's id is the name it was given by.
+an archive, a link in a folder: each is skipped with its reason and the rest is read. Hidden files are passed over, and
+so are links and devices in an archive. The format is told by the name and checked against the bytes; a document's id is
+the name it was given by.
 """
 
 from __future__ import annotations
@@ -212,7 +213,11 @@ def _again(source: Source, fields: Fields | None) -> Iterator[Document]:
 def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
     """The files of `path`, in the order of their names; anything else is added to `skipped`."""
     if path.is_dir():
-        yield from _folder(path, skipped)
+        left_out = len(skipped)
+        found = list(_folder(path, skipped))
+        if not found and len(skipped) == left_out:
+            skipped.append((path.name or str(path), "The folder has no files, or hidden ones only. Check the path."))
+        yield from found
     elif path.name.lower().endswith(ARCHIVES):
         try:
             yield from _archive(path, skipped)
@@ -231,12 +236,15 @@ def _folder(folder: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
     """Every file under a folder but hidden ones and archives; links are not followed."""
     for place, folders, names in os.walk(folder, followlinks=False):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
-        for name in sorted(names):
+        linked = [f for f in folders if (Path(place) / f).is_symlink()]
+        for name in sorted([*names, *linked]):
             path = Path(place) / name
-            if name.startswith(".") or path.is_symlink():
+            if name.startswith("."):
                 continue
             shown = path.relative_to(folder).as_posix()
-            if name.lower().endswith(ARCHIVES):
+            if path.is_symlink():
+                skipped.append((shown, "It is a link, and links are not followed. Add what it points to by itself."))
+            elif name.lower().endswith(ARCHIVES):
                 skipped.append((shown, "An archive inside a folder is left out. Add it by itself."))
             else:
                 yield _file(path, shown)

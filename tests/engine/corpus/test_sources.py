@@ -352,7 +352,7 @@ def test_a_row_of_too_many_cells_and_a_column_named_twice_are_told() -> None:
     said: list[str] = []
     table = b"id,text\n1,Heat to 90 degrees, then cool\n2,Wait,,\n"
     (row,) = load_bytes(table, "t.csv", bad=lambda error: said.append(str(error)))
-    assert (row.id, row.text) == ("t.csv#2", "Wait")
+    assert (row.id, row.text) == ("2", "Wait")
     assert said == ["t.csv, row 1, has more cells than the header line. Put a cell with a delimiter in quotes."]
     with pytest.raises(FileError, match="the column 'value' twice"):
         load_bytes(b"name,value,value\nkiln,1,2\n", "t.csv")
@@ -397,7 +397,19 @@ def test_folders_and_archives_with_relative_names(tmp_path: Path) -> None:
         archive.add(folder / "deep" / "a.txt", "more/b.txt")
     documents, skipped = read_files([folder, packed])
     assert {d.id: d.text for d in documents} == {"a.txt": "Iron.", "deep/a.txt": "Gold.", "more/b.txt": "Gold."}
-    assert [name for name, _ in skipped] == ["old.zip", "picture.png"] and "by itself" in skipped[0][1]
+    assert [name for name, _ in skipped] == ["link.txt", "old.zip", "picture.png"] and "by itself" in skipped[1][1]
+    assert "It is a link" in skipped[0][1]
+
+
+def test_a_linked_folder_and_a_folder_without_files_are_told(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a.txt").write_text("Iron.")
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / ".hidden").write_text("No.")
+    (tmp_path / "full" / "more").symlink_to(tmp_path / "bare")
+    documents, skipped = read_files([tmp_path / "full", tmp_path / "bare"])
+    assert [d.id for d in documents] == ["a.txt"]
+    assert [name for name, _ in skipped] == ["more", "bare"] and "no files" in skipped[1][1]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no pipes in folders and names files in UTF-16")
