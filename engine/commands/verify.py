@@ -25,6 +25,7 @@ from engine.methods.are.values import Ruling
 from engine.models.calibration import LabelledPair, calibratable, calibrated, keep
 from engine.models.protocols import Entailment
 from engine.models.verifier import CALIBRATED, entails_by
+from engine.workbench import Workbench
 
 decomposer_option = click.option(
     "--model", "decomposer", default=RULES, show_default=True, help="rules, or the language model that splits."
@@ -56,7 +57,8 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
 @shared.main.command()
 @shared.file_argument
 @shared.verifier_option
-def check(file: TextIO, verifier: str) -> None:
+@shared.with_workbench
+def check(file: TextIO, verifier: str, bench: Workbench) -> None:
     """Check a claim against its evidence: supportive, editing_required, irrelevant or unparsed.
 
     `relevance`, from 0 to 1, says how far the evidence concerns the claim, for or against it. The verdict is the
@@ -65,8 +67,7 @@ def check(file: TextIO, verifier: str) -> None:
 
     Example: python -m engine check claims.jsonl
     """
-    bench, options = shared.workbench(), claims.ByVerifier(verifier=verifier)
-    context = bench.context(shared.progress())
+    options, context = claims.ByVerifier(verifier=verifier), bench.context(shared.progress())
     FactsOptions(verifier=verifier).load(bench.tools)  # a model that is none is told now
 
     def work(record: ClaimRecord) -> list[shared.Record]:
@@ -91,7 +92,8 @@ def _note(ruling: Ruling) -> str:
 @shared.main.command("decompose")
 @shared.file_argument
 @decomposer_option
-def decompose_command(file: TextIO, decomposer: str) -> None:
+@shared.with_workbench
+def decompose_command(file: TextIO, decomposer: str, bench: Workbench) -> None:
     """Split texts into clauses (verbatim spans) and atomic facts; a summary scores records with `gold` facts.
 
     The summary: n_c, the share of texts with as many facts as in the gold, and d_correct, the mean share of facts
@@ -99,8 +101,7 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
 
     Example: python -m engine decompose texts.jsonl
     """
-    bench, options = shared.workbench(), claims.ByDecomposer(decomposer=decomposer)
-    context = bench.context(shared.progress())
+    options, context = claims.ByDecomposer(decomposer=decomposer), bench.context(shared.progress())
     if decomposer != RULES:
         bench.tools.writer(decomposer)  # a model that is none is told now
     elif absence():
@@ -136,13 +137,13 @@ def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]], verifier: Entai
 @shared.main.command()
 @shared.file_argument
 @shared.verifier_option
-def edit(file: TextIO, verifier: str) -> None:
+@shared.with_workbench
+def edit(file: TextIO, verifier: str, bench: Workbench) -> None:
     """Make the smallest change that lets the claim agree with the evidence; without one the claim is unchanged.
 
     Example: python -m engine edit claims.jsonl
     """
-    bench, options = shared.workbench(), claims.ByVerifier(verifier=verifier)
-    context = bench.context(shared.progress())
+    options, context = claims.ByVerifier(verifier=verifier), bench.context(shared.progress())
     FactsOptions(verifier=verifier).load(bench.tools)  # a model that is none is told now
 
     def work(record: ClaimRecord) -> list[shared.Record]:
@@ -158,23 +159,25 @@ ARE = "are"
 
 
 class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
-    """A question and an answer to check, with the passages that it was given, if any."""
+    """A question and an answer to check, with the passages that it was given and the corpus to search, if any."""
 
     question: str
     answer: str
     id: str = ""
     passages: tuple[str | GivenPassage, ...] = ()
+    corpus: str | None = None
 
 
 @shared.main.command()
 @shared.file_argument
-@click.option("--corpus", default=None, metavar="NAME", help="The corpus to search for evidence.")
+@click.option("--corpus", default=None, metavar="NAME", help="The corpus to search, in place of the records' own.")
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
 @shared.verifier_option
 @click.option("--judge", default=None, metavar="MODEL", help="Model for a second verdict; baselines ask with it.")
 @click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions.")
 @decomposer_option
+@shared.seed_option
 @shared.set_option
 def facts(
     file: TextIO,
@@ -185,6 +188,7 @@ def facts(
     judge: str | None,
     scorer: str | None,
     decomposer: str,
+    seed: int | None,
     assignments: tuple[str, ...],
 ) -> None:
     """Check an answer fact by fact, edit what the evidence contradicts, and report the evidence of each clause.
@@ -198,13 +202,10 @@ def facts(
             f"--entropy measures the facts of {ARE}; {method} does not have any. Leave out one of the two options."
         )
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
-    bench = shared.workbench((*assignments, *wanted))
+    bench = shared.workbench((*assignments, *wanted), seed)
     source = bench.settings.verification.evidence_from
-    if source == "corpus" and not corpus:
-        raise click.UsageError("The evidence is to come from a corpus. Give --corpus NAME.")
     if corpus:
         bench.collection(corpus)  # one that is none is told now
-    searched = None if source == "case" else corpus
     context = bench.context(shared.progress())
     options = FactsOptions(verifier=verifier, decomposer=decomposer, judge=judge or "")
     asks = options.spelled_out.judge
@@ -214,6 +215,11 @@ def facts(
     peers = claims.PeerOptions(methods=(method,), verifier=verifier, judge=judge or "")
 
     def work(record: AnswerRecord) -> list[shared.Record]:
+        searched = None if source == "case" else corpus or record.corpus
+        if searched:
+            bench.collection(searched)  # raises where it is none
+        elif source == "corpus":
+            raise RecordError("The evidence is to come from a corpus. Give --corpus NAME, or name it as corpus.")
         given = AuditRecord(question=record.question, passages=record.passages, answer=record.answer, corpus=searched)
         case = imported_case(given.checked())
         if method != ARE:

@@ -142,8 +142,26 @@ def test_facts_without_any_source_checks_nothing(monkeypatch):
         "message": "The record has no source. Give `passages` or a corpus.",
     }
     for asked in (["--evidence-from", "corpus"], ["--set", "verification.evidence_from=corpus"]):
-        result = CliRunner().invoke(main, ["facts", "-", *asked], input=json.dumps(bare))
-        assert (result.exit_code, result.stdout) == (2, "") and "Give --corpus NAME" in result.stderr
+        code, found = lines("facts", [bare], *asked)
+        assert code == 1 and "Give --corpus NAME" in found[0]["error"]["message"]
+
+
+def test_facts_searches_the_corpus_that_a_record_names(monkeypatch, tmp_path):
+    (tmp_path / "gate.md").write_text("The gate opened in 1934.")
+    CliRunner().invoke(main, ["ingest", str(tmp_path / "gate.md"), "--corpus", "gates"])
+    monkeypatch.setattr(workbench, "Loaders", lambda: Loaders(verifier=lambda name: WordVerifier()))
+    record = {"id": "r", "question": "When did the gate open?", "answer": "The gate opened in 1932.", "corpus": "gates"}
+    code, found = lines("facts", [record, {**record, "corpus": "none"}])
+    assert code == 1 and found[0]["revised"] == "The gate opened in 1934."
+    assert found[1]["error"]["type"] == "CorpusNotFound"
+
+
+@pytest.mark.parametrize("command", ["check", "edit", "decompose", "facts"])
+def test_a_command_that_reads_a_setting_takes_it(command):
+    record = {"claim": "Ice melts.", "evidence": "Ice melts.", "text": "Ice melts.", "question": "Why?"}
+    given = {**record, "answer": "Ice melts.", "passages": ["Ice melts."]}
+    code, found = lines(command, [given], "--seed", "3", "--set", "verification.demonstrations=1")
+    assert code == 0 and "error" not in found[0]
 
 
 def test_the_evidence_that_was_asked_for_is_used_next_to_a_paper(monkeypatch):
