@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from engine.analyses.kind import RunContext
 from engine.analyses.refinement import KIND as REFINEMENT, RefinementOptions
 from engine.analyses.said import PAIR, JudgeOptions
+from engine.answer.context import check_question
 from engine.cases.importers import imported_case
 from engine.commands import shared
 from engine.core.errors import GroundworkError, RecordError
@@ -156,9 +157,10 @@ def advise(file: TextIO) -> None:
 
 def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
     """Advice on a record; the embedder scores its passages against the question, because it has no ranking."""
+    question = check_question(record.question)
     # Passages of a record have no document of their own: those of one title count as one source.
     passages = tuple(replace(passage, document=passage.label) for passage in record.as_passages())
     if not passages:
         raise RecordError("The record has no passages. Give the passages that the answer was written from.")
     grounded = s3(overlap_words(record.answer, passages)) if record.answer.strip() else None
-    return advice_on(record.question, passages, s3=grounded, embedder=embedder)
+    return advice_on(question, passages, s3=grounded, embedder=embedder)

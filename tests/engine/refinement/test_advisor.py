@@ -168,3 +168,10 @@ def test_the_command_prints_proxies_difficulty_and_branch(tmp_path):
     assert rows[0]["branch"] in ("nothing", "overlap heuristic", "overlap heuristic, always on")
     assert rows[0]["proxies"]["S3 of the answer"]["figure"] == 1
     assert rows[1]["error"]["type"] == "RecordError"
+
+
+@pytest.mark.parametrize("question", ["", "Who? " * 2000])
+def test_the_command_refuses_a_question_that_cannot_be_asked(question):
+    record = {"id": "c", "question": question, "passages": ["Lind built it."], "answer": "Lind"}
+    result = CliRunner().invoke(advise_command, ["-"], input=json.dumps(record))
+    assert result.exit_code == 1 and json.loads(result.stdout)["error"]["type"] == "QuestionError"
