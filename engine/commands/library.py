@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +23,7 @@ from engine.report.build import html_report, markdown_report
 from engine.report.facts_table import facts_csv
 
 case_argument = click.argument("case")
-cases_argument = click.argument("cases", nargs=-1, metavar="CASE...")
+cases_argument = partial(click.argument, "cases", nargs=-1, metavar="CASE...")
 
 
 @main.command()
@@ -79,7 +80,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 
 @main.command()
-@cases_argument
+@cases_argument()
 @click.option("--matching", metavar="SEARCH", help="All cases that match the search.")
 @click.option("--all", "everything", is_flag=True, help="The whole library.")
 @click.option("--facts", is_flag=True, help="Write a CSV table of their facts, one line per fact.")
@@ -139,7 +140,7 @@ def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, rep
 
 
 @main.command()
-@cases_argument
+@cases_argument(required=True)
 def delete(cases: tuple[str, ...]) -> None:
     """Put cases into the bin; `restore` brings them back.
 
@@ -150,7 +151,7 @@ def delete(cases: tuple[str, ...]) -> None:
 
 
 @main.command()
-@cases_argument
+@cases_argument(required=True)
 def restore(cases: tuple[str, ...]) -> None:
     """Bring cases back from the bin.
 

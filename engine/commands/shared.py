@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from engine.core.errors import GroundworkError
+from engine.core.errors import GroundworkError, RecordError
 from engine.core.files import EMBEDDED, VERSION
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
@@ -181,6 +181,13 @@ def failure(error: GroundworkError) -> Record:
     return {"error": {"type": type(error).__name__, "message": str(error)}}
 
 
+def _or_none(items: Iterable[tuple[str, T | GroundworkError]]) -> Iterator[tuple[str, T | GroundworkError]]:
+    """The items, or that there is none."""
+    found = iter(items)
+    yield next(found, ("1", RecordError("The file has no records. Check that it was saved completely.")))
+    yield from found
+
+
 def each(
     items: Iterable[tuple[str, T | GroundworkError]],
     work: Callable[[str, T], Iterable[Record]],
@@ -188,10 +195,10 @@ def each(
 ) -> None:
     """Write what `work` makes of each (id, item), then `close`; a bad one gives an error in its place, and status 1.
 
-    `work` may also yield a `failure` of a part, and the other parts after it.
+    `work` may also yield a `failure` of a part, and the other parts after it. Without any item the first is a bad one.
     """
     failed = False
-    for identity, item in items:
+    for identity, item in _or_none(items):
         try:
             if isinstance(item, GroundworkError):
                 raise item

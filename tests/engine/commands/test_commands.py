@@ -656,6 +656,19 @@ def test_what_a_command_has_no_use_for_is_a_wrong_call():
     assert result.exit_code == 2 and "Leave out one of the two" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["audit", "decompose", "advise", "import"])
+@pytest.mark.parametrize("given", ["", "\n"])
+def test_a_file_without_records_is_an_error(command, given):
+    result = run(command, "-", stdin=given)
+    assert result.exit_code == 1 and [line["error"]["type"] for line in lines(result)] == ["RecordError"]
+
+
+def test_an_empty_list_of_records_is_an_error_and_delete_and_restore_need_a_case():
+    result = run("audit", "-", stdin="[]")
+    assert result.exit_code == 1 and "no records" in lines(result)[0]["error"]["message"]
+    assert [run(command).exit_code for command in ("delete", "restore")] == [2, 2]
+
+
 def test_a_reserved_name_of_a_corpus_is_called_so(tmp_path):
     result = run("ingest", str(tmp_path), "--corpus", "nul")
     assert result.exit_code == 2 and "'nul' is a reserved name" in result.stderr
