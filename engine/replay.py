@@ -212,7 +212,7 @@ def _searched(case: Case) -> bool:
 
 
 def hits_again(case: Case, tools: Loaders) -> Outcome:
-    """The search again, in the collection as it is now: what was found by it, then what else is found."""
+    """The search again, in the collection as it is now: the passages that the case has, then others."""
     settings = case.stamp.settings.get("retrieval")
     if case.corpus is None or settings is None:
         return Outcome(why="the stamp lacks a corpus or retrieval settings")

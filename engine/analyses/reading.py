@@ -23,7 +23,7 @@ def stored_answer(answer: Answer) -> Any:
 
 
 def read_off(answer: Answer) -> Any:
-    """What is read off an answer's text: its sentences, its citations, and whether it is a refusal."""
+    """Sentences and citations of an answer and whether it is a refusal: all that is read off its text."""
     return as_json({"sentences": answer.sentences, "citations": answer.citations, "refused": answer.refused})
 
 
