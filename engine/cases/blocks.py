@@ -193,7 +193,7 @@ def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[
     spans = sorted(labels)
     edges = [*((c.start, c.end) for c in answer.citations), *((start, end) for start, end, _ in spans)]
     cuts = {0, len(answer.text), *chain.from_iterable(edges)}
-    runs = []
+    runs: list[TextRun] = []
     for start, end in pairwise(sorted(point for point in cuts if 0 <= point <= len(answer.text))):
         citation = next((c for c in answer.citations if c.start <= start < c.end), None)
         said = [text for s, e, text in spans if s <= start < e]

@@ -157,7 +157,7 @@ def drawn_occlusion(case: Case, found: Attribution) -> Drawing:
 
 
 def drawn_contrast(case: Case, found: Contrast) -> Drawing:
-    """What each passage does to the choice between two texts: left out, and alone where that was measured."""
+    """The effect of each passage on the choice between two texts: left out, and alone where that was measured."""
     effect = found.effect
     measured = {"left out": effect.scores[0], "alone": next(iter(effect.details.alone), ())}
     top = max(abs(v) for scores in measured.values() for v in scores)
