@@ -106,13 +106,12 @@ def probabilities(
     """For each prompt the share of each option among all of them (sum 1), by the likelihood of its text after it."""
     require(model, "score")
     ids = [[token.id for token in model.encode_answer(option).tokens] for option in options]
-    coded = list(map(model.encode, prompts))
-    together = getattr(model, "score_continuations", None)
-    sums = (
-        together(coded, ids, watch, _worked_examples(prompts, coded))
-        if together
-        else np.array([[model.score([one], option, watch).sum() for option in ids] for one in coded])
-    )
+    if together := getattr(model, "score_continuations", None):
+        coded = [model.encode(prompt) for prompt in prompts]
+        sums = together(coded, ids, watch, _worked_examples(prompts, coded))
+    else:
+        each = map(model.encode, prompts)
+        sums = np.array([[model.score([one], option, watch).sum() for option in ids] for one in each])
     return [dict(zip(options, softmax(row).tolist(), strict=True)) for row in sums]
 
 
