@@ -281,7 +281,10 @@ def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
     if name in value.repeats:
         return [plain(f"{title_of(name)}: word for word the answer of A.", "note")]
     runs = changed_runs(value.baseline.text, variant.answer.text)
-    return [plain(f"{title_of(name)}; struck through: only in A; underlined: only here", "note"), Text(runs, "answer")]
+    return [
+        plain(f"{title_of(name)}; struck through: only in A; underlined or bold: only here", "note"),
+        Text(runs, "answer"),
+    ]
 
 
 def kept_facts(report: RefinementReport) -> list[Block]:

@@ -58,7 +58,7 @@ def refine(file: TextIO, variants: str, gate: Gate, model: str, scorer: str | No
 
     # By the record itself: an id may come twice in a file. Equal records have equal drafts.
     drafts: dict[AuditRecord, Case] = {}
-    records = list(shared.good_records(lines)) if gate == "own" else []
+    records = list(shared.good_records(lines))
     for record in records if len(records) >= bench.settings.refinement.overlap_cases else ():
         with contextlib.suppress(GroundworkError):  # said in this record's place when its turn comes
             drafts[record] = refined(imported_case(record), replace(options, variants=("A", "B")), context)

@@ -23,7 +23,7 @@ from engine.core.text import sentences
 from engine.core.values import Answer, Citation
 
 # Scripts written without spaces (Thai, Lao, Burmese, Khmer, kana, Han): there a term is one character.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
 def terms(text: str) -> list[str]:
@@ -37,7 +37,7 @@ def _spaced(character: str) -> str:
     """The character where it belongs to a word, set apart where it is a word, a space otherwise."""
     if unicodedata.category(character)[0] not in "LMN":
         return " "
-    return f" {character} " if _UNSPACED.match(character) else character
+    return f" {character} " if UNSPACED.match(character) else character
 
 
 @cache

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.answer.citations import content_token_mask, without_markers
 from engine.core import metrics
-from engine.core.metrics import ENTAILED, Entails
+from engine.core.metrics import ENTAILED, UNSPACED, Entails
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Thresholds
 from engine.core.statistics import mean_or_none
@@ -24,6 +24,9 @@ from engine.core.text import ANY_CITATION, content_words, sentences, words
 from engine.core.values import Answer, Case, Passage, Prompt, Value, sha256
 from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
 from engine.models.protocols import LanguageModel
+
+_WORD = re.compile(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})\S)+")
+_LISTED = re.compile(r"^[ \t]*\(?\d{1,3}[.)](?=\s)", re.MULTILINE)
 
 
 def s1(with_passages: str, without: str) -> float:
@@ -46,13 +49,17 @@ def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch = Watc
 def overlap_words(answer: str, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """The content words of the answer with their characters, and whether a passage has them.
 
+    In scripts that are written without spaces each character is a word, as for S1. Numbers of a list do not count.
+
     >>> cup = Passage(id="p", document="d", title="", ordinal=0, start=0, end=22, text="2 spoons, added; a cup")
     >>> [(w.start, w.end, w.found) for w in overlap_words("Add two cups.", [cup])]
     [(0, 3, False), (4, 7, True), (8, 12, False)]
     """
-    known = {word for passage in passages for word in content_words(passage.text)}
-    found = []
-    for match in re.finditer(r"\S+", ANY_CITATION.sub(lambda marker: " " * len(marker.group()), answer)):
+    known = {word for passage in passages for word in content_words(UNSPACED.sub(r" \g<0> ", passage.text))}
+    found, plain = [], answer
+    for marks in (ANY_CITATION, _LISTED):
+        plain = marks.sub(lambda mark: " " * len(mark.group()), plain)
+    for match in _WORD.finditer(plain):
         bare = re.search(r"[^\W_](?:.*[^\W_])?", match.group(), re.DOTALL)
         words = content_words(match.group())
         if bare is not None and words:
@@ -159,7 +166,7 @@ def scores_of(
         distractor_share=metrics.distractor_share(answer, labels) if labelled else None,
         str_em=metrics.contains_answer(without_markers(answer.text), golds) if golds else None,
         s3=s3(marked),
-        words=len(words(answer.text)),
+        words=len(words(without_markers(answer.text))),
         citations=len(answer.citations),
         unsupported=sum(not word.found for word in marked),
         missing=_missing(answer, entails is not None, labels, bool(golds)),

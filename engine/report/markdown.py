@@ -14,6 +14,7 @@ from engine.cases.markup import visible
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
 _LINE_START = re.compile(r"^(\s*)([-+=:>]|\d+[.)])(?=\s|$|[-=:])", re.MULTILINE)
+_WRAPPED = re.compile(r"\S(?:[^\n]*\S)?")
 _ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|www)(?=[:.])")
 
 
@@ -55,11 +56,9 @@ def _run(run: b.TextRun) -> str:
     note = f" ({escaped(run.note)})" if run.kind in ("label", "invalid") and run.note else ""
     wraps = {"strong": "**", "mark": "**", "label": "**", "old": "~~", "new": "**"}
     wrap = wraps.get(run.kind, "")
-    inner = text.strip()
-    if not wrap or not inner or "\n" in inner:
-        return text + note
-    start = text.index(inner)
-    return f"{text[:start]}{wrap}{inner}{wrap}{text[start + len(inner) :]}{note}"
+    if wrap:  # line by line: Markdown ends emphasis where a line of a table or list ends
+        text = _WRAPPED.sub(lambda part: f"{wrap}{part.group()}{wrap}", text)
+    return text + note
 
 
 def _table(block: b.Table) -> str:

@@ -108,7 +108,7 @@ def check_query(query: str) -> str:
     model wrote, may be longer.
     """
     if not query.strip():
-        raise QuestionError("The search text is empty. Enter a text and search again.")
+        raise QuestionError("The question or search text is empty. Enter one and try again.")
     if len(query) > LONGEST_QUERY:
         raise QuestionError(
             f"The search text has {len(query):,} characters; the limit is {LONGEST_QUERY:,}. "

@@ -4,10 +4,10 @@ Only numbers, dates, names, opposites, negation and the order of two events are 
 and names of the fact are missing from the passage than before, or no more where a comparison or opposite is turned. The
 edit is checked again against that sentence. It is kept if the verifier calls it supportive, a number, date or name also
 on other grounds (`grounds`), an order of events if the passages give it (`event_order.py`): a small verifier cannot
-tell that. The ruling says what an edit was kept for. A second span is changed if the first alone is not good enough;
-after a good one, only a number or date. A name is checked as the sentence has it; in full, and in the place of what is
-said of the old one ("the clerk Ann Berg"), it is put in after that. No paper's method: ARE's language model edits
-(appendix A.4). Left out: everything that is not one of these kinds.
+tell that. The ruling says what an edit was kept for. Up to four spans are changed: more where the first alone is not
+good enough; after a good one, only numbers and dates. A name is checked as the sentence has it; in full, and in the
+place of what is said of the old one ("the clerk Ann Berg"), it is put in after that. No paper's method: ARE's language
+model edits (appendix A.4). Left out: everything that is not one of these kinds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.models.protocols import Entailment, Judged
 _FAR = 60  # characters before a name in which what is said of it is looked for
 _DESCRIBED = re.compile(r"\b(?P<article>[Tt]he) (?:[a-z-]+ ){1,3}$")
 ORDER, PARTIES = "order of events", "parties"
-SPANS = 2  # replacements that one edit may consist of
+SPANS = 4  # replacements that one edit may consist of
 KIND = 0.35  # what the plausibility of a replacement's kind counts beside p(supportive)
 DOUBT = 0.1  # p(editing required) less p(supportive), from which a claim is edited
 ENOUGH = 0.4  # p(supportive) that the edited text must reach

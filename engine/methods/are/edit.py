@@ -87,7 +87,9 @@ def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
         rivals = rival(mine, theirs)
         right = [holds(mine, other) for other in rivals]
         if rivals and not right[0] and (mine.limited or not any(right)):
-            yield from _number_changes(mine, [q for q in rivals if q.range or not mine.range], evidence)
+            most = len(mine.counted & rivals[0].counted)  # "870 oaks" becomes a number of oaks where there is one
+            alike = [q for q in rivals if len(mine.counted & q.counted) == most]
+            yield from _number_changes(mine, [q for q in alike if q.range or not mine.range], evidence)
 
 
 def _number_changes(mine: Quantity, rivals: Sequence[Quantity], evidence: str) -> Iterator[Replacement]:

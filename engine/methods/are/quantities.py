@@ -46,6 +46,7 @@ _FROM = re.compile(r"\bfrom (?:\w+ )?[$€£]?$", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\w.:])\d{1,2}(?::[0-5]\d){1,2}(?![\d:])")
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
+_BEHIND = re.compile(r"[^,;.:()\d]{0,40}")
 _PRICED = re.compile(r"(?:[$€£]|USD|EUR|GBP)\s*(?:[\d.,]+[-–])?$")
 _LABEL = re.compile(r"\b(?:version|release|section|chapter|article|clause|figure|table|no\.)\s*$", re.IGNORECASE)
 _MONEY = re.compile(r"(?:euros?|dollars?|pounds?|francs?|yen|eur|usd|gbp|chf|jpy)\b(?!\s*\d)")
@@ -84,8 +85,8 @@ _TURNED = {
 class Quantity:
     """A number at [start, end) with its scale word, its comparison, and `near`: stems and numbers within six words.
 
-    `range`: [start, end) of the "7–10 days", "5 to 10 mg" or "3-1" of which it is one end. `label`: it is a "version
-    2.10", which 2.1 is not.
+    `counted`: stems of up to three words behind it, to the next comma: what it is a number of. `range`: [start, end) of
+    the "7–10 days", "5 to 10 mg" or "3-1" of which it is one end. `label`: it is a "version 2.10", which 2.1 is not.
     """
 
     start: int
@@ -100,6 +101,7 @@ class Quantity:
     comparison_text: str = ""
     range: Span | None = None
     label: bool = False
+    counted: frozenset[str] = frozenset()
 
     @property
     def limited(self) -> bool:
@@ -139,7 +141,10 @@ def _quantity(text: str, start: int, end: int) -> Quantity:
     value *= (_SCALES | _SHORT_SCALES)[scale.group(1).lower()] if scale else 1.0
     unit, around = _unit(text, start, raw, whole, value), near(text, start, whole)
     label = _LABEL.search(text, max(0, start - 12), start) is not None
-    return Quantity(start, whole, text[start:whole], value, unit, around, *_comparison(text, start, unit), label=label)
+    behind = re.findall(r"[^\W\d_]+", _BEHIND.findall(text, whole)[0])[:3]
+    counted = frozenset(stem(word.lower()) for word in behind if word.lower() not in STOP_WORDS)
+    compared = _comparison(text, start, unit)
+    return Quantity(start, whole, text[start:whole], value, unit, around, *compared, label=label, counted=counted)
 
 
 def _comparison(text: str, start: int, unit: str) -> tuple[Comparison, int, int, str]:
@@ -259,12 +264,13 @@ _SPELLED_TO = 12  # numbers up to it are written in words or digits
 def rival(mine: Quantity, theirs: Sequence[Quantity]) -> list[Quantity]:
     """The numbers of its kind that could be the one `mine` speaks of, most likely (like words, near value) first."""
     kin = ({"", "ordinal"}, {"", "%"}, {"", "money"})
-    alike = [q for q in theirs if q.unit == mine.unit or any({q.unit, mine.unit} <= pair for pair in kin)]
+    alike = [q for q in theirs if q.label == mine.label]
+    alike = [q for q in alike if q.unit == mine.unit or any({q.unit, mine.unit} <= pair for pair in kin)]
     alike = [
         q for q in alike if q.text[0].isdigit() == mine.text[0].isdigit() or max(q.value, mine.value) <= _SPELLED_TO
     ]
     same = [q for q in alike if mine.unit and q.unit == mine.unit]
-    return sorted(same or alike, key=lambda q: -_likeness(mine, q))
+    return sorted(same or alike, key=lambda q: (-len(mine.counted & q.counted), -_likeness(mine, q)))
 
 
 def _likeness(mine: Quantity, other: Quantity) -> float:

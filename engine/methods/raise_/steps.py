@@ -134,9 +134,9 @@ def _take(kind: str, number: int | None, text: str, drafts: list[_Draft]) -> Non
 
 
 def _cells(text: str) -> list[str]:
-    """The parts between bars; a bar inside a question, as in |x|, has no spaces on both sides."""
+    """The parts between bars, or before and after "Query:"; a bar inside, as in |x|, has no spaces on both sides."""
     inner = text.strip().strip("|").strip()
-    cells = re.split(r"\s\|\s", inner)
+    cells = re.split(r"\s\|\s|\s(?:search )?query:\s", inner, flags=re.IGNORECASE)
     return cells if len(cells) > 1 or inner.count("|") != 1 else inner.split("|")
 
 

@@ -26,6 +26,12 @@ _LETTER = re.compile(
     r"""|(?P<alone>[A-Z])(?=[\s*_.,;:})$"'”’`\\\]]*$)"""
     r"""|(?P<bare>[A-Z])(?=[).:,}"'”’`])"""
 )
+_OR_ANOTHER = re.compile(r"[\s,/&]*(?:(?:or|and)\b)?[\s,/&]*[(\[]\s*[A-Za-z]\s*[)\]]")
+_LAST = re.compile(  # a last line of no more than a letter, with its option's text or not
+    r"(?:(?:so|thus|hence|therefore)\b[\s,:]*)?(?:(?:the )?(?:(?:final|correct|right|best) )*(?:answer|option|choice)\b"
+    rf"(?: is)?)?{_LEAD}[(\[]?\s*(?P<letter>[a-z])\b[\s*_.,:;)}}\]$`\\]*(?P<rest>.*)",
+    re.IGNORECASE,
+)
 _END = re.compile(r"""\s*$|[*_)\]}$"'”’`\\]|[.,;:!](?!\S)|[.,;:!][*_)\]}$"'”’`\\]""")
 _CONCLUDES = re.compile(rf"(?:^|\n|[.!?:]\s|\b(?:is|are|was|were|equals)\s|=){_LEAD}$")
 _OPEN = re.compile(r"\b(?:not|cannot|neither|nor|if|whether|unless|suppose|assume)\b|n['’]t\b")
@@ -58,6 +64,8 @@ def check_options(options: Sequence[str]) -> None:
     """Raise `RecordError` for options that nobody can choose among: one alone, an empty one, more than letters."""
     if any(not option.strip() for option in options):
         raise RecordError("An option is empty. Give the text of every option.")
+    if len({option.strip().casefold() for option in options}) < len(options):
+        raise RecordError("Two options have the same text. Give each option once.")
     if len(options) == 1:
         raise RecordError("The problem has one option. Give two or more, or none for an open problem.")
     letter(max(len(options) - 1, 0))
@@ -82,7 +90,10 @@ def parse_choice(reply: str, options: Sequence[str], *, finished: bool = True) -
     """
     stated = [_option(match["said"], options) for match in _STATED.finditer(reply)]
     last = next((option for option in reversed(stated) if option is not None), None)
-    return _concluded(reply, options) if last is None and finished else last
+    if last is not None or not finished:
+        return last
+    by_text = _concluded(reply, options)
+    return _lettered(reply, options) if by_text is None else by_text
 
 
 def _option(said: str, options: Sequence[str]) -> int | None:
@@ -95,6 +106,8 @@ def _option(said: str, options: Sequence[str]) -> int | None:
     if whole is not None or match is None:
         return whole
     if match["bare"] and any(re.match(rf"{match['bare']}\W", option) for option in options):
+        return None
+    if _OR_ANOTHER.match(said, match.end()):
         return None
     index = ascii_uppercase.index((match["bracketed"] or match["alone"] or match["bare"]).upper())
     return index if index < len(options) else None
@@ -124,6 +137,21 @@ def _concluded(reply: str, options: Sequence[str]) -> int | None:
         return bool(stated) and not _OPEN.search(re.split(r"[.!?]\s|\n", before)[-1])
 
     return _longest(options, ends)
+
+
+def _lettered(reply: str, options: Sequence[str]) -> int | None:
+    """The option whose letter is the whole last line, or is followed by nothing but its text.
+
+    >>> [_lettered(reply, ("iron", "tin")) for reply in ("It rusts.\\n**(B)**", "B) tin", "Option A.", "B or A")]
+    [1, 1, 0, None]
+    """
+    lines = reply[-500:].rstrip().splitlines() or [""]
+    match = _LAST.fullmatch(lines[-1].strip())
+    index = ord(match["letter"].upper()) - ord("A") if match else len(options)
+    if match is None or index >= len(options):
+        return None
+    rest = match["rest"].strip(_MARKS).casefold()
+    return index if not rest or rest == options[index].strip(_MARKS).casefold() else None
 
 
 def _longest(options: Sequence[str], named: Callable[[str], bool]) -> int | None:

@@ -40,6 +40,8 @@ from engine.methods.refinement.request import (
 from engine.methods.refinement.values import WITH_ANSWER, Outcome, Refinement, Signals, Trigger, Turn, Variant
 from engine.models.protocols import Entailment, require
 
+_PROPOSED = re.compile(r'(?<=:)\s+\S.*|["“][^"”]+["”]')
+
 
 def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     """The outcome of the calls, with a note."""
@@ -50,7 +52,7 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
         return "empty", "The model wrote nothing."
     if end.reply.refused:
         return "refused", "The model says that the passages do not answer the question."
-    if copied(end):
+    if copied(end, turns[:-1]):
         return (
             "copied",
             "The model repeated its instructions or an example instead of answering. A larger model may do better.",
@@ -60,12 +62,14 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     return "answered", ""
 
 
-def copied(turn: Turn) -> bool:
+def copied(turn: Turn, own: Sequence[Turn] = ()) -> bool:
     """Whether each sentence of the reply is in the prompt, but neither in a passage nor in the draft.
 
-    Words are compared, without citation markers; sentences of one or two words are not counted.
+    Words are compared, without citation markers; sentences of one or two words are not counted. `own`: earlier turns,
+    whose replies may propose a text behind a colon or in quotation marks; to write that is not to copy.
     """
-    told, shown = "", ""
+    proposed = (part for one in own for part in _PROPOSED.findall(one.reply.text))
+    told, shown = "", "".join(map(_words, proposed))
     for segment in turn.prompt.segments:
         if segment.kind in ("passage", "draft"):
             shown += _words(segment.text)
@@ -353,7 +357,7 @@ def report_scores(
     report: RefinementReport, passages: Sequence[Passage], golds: Sequence[str] = ()
 ) -> dict[str, signals.Scores]:
     """Scores of every condition with an answer, with the labels that the passages carry now; no model is asked."""
-    ask, found = _remembering(report.entailments), {}
+    ask, found = _remembering(report.entailments) if report.verifier else None, {}
     for name, answer in answers_of(report.refinement).items():
         try:
             found[name] = signals.scores_of(answer, passages, ask, golds)

@@ -286,6 +286,11 @@ def test_who_she_is_stands_in_the_sentence_before():
     assert found.after == "Bea Holm agreed to wait a week"
 
 
+def test_four_numbers_of_a_fact_may_change():
+    claim, evidence = "It has 87 oaks, 6 elms, 5 limes.", "It has 85 oaks, 7 elms, 4 limes."
+    assert smallest_edit(claim, evidence, WordVerifier()).after == evidence
+
+
 @pytest.mark.parametrize(
     ("claim", "evidence", "edited"),
     [

@@ -72,6 +72,18 @@ def test_a_true_limit_gets_no_replacement():
     assert not [c for c in replacements(claim, "The annual fee of the card is 40 euros.") if c.kind != "negation"]
 
 
+def test_a_number_of_something_becomes_one_of_the_same():
+    claim, evidence = "It has 870 oaks and 60 elms.", "It has 57 elms, 60 ashes and 858 old oaks."
+    assert [change.new for change in replacements(claim, evidence) if change.kind == "number"] == ["858"]
+
+
+def test_the_number_of_a_chapter_becomes_no_amount():
+    assert not [c for c in replacements("Chapter 3 is long.", "The book has 40 pages.") if c.kind == "number"]
+    claim, evidence = "Chapter 3 has 41 pages.", "Chapter 4 has 40 pages."
+    changed = [(change.start, change.new) for change in replacements(claim, evidence) if change.kind == "number"]
+    assert sorted(changed) == [(8, "4"), (14, "40")]
+
+
 def test_a_rounded_number_gets_no_replacement_where_one_of_the_evidence_rounds_to_it():
     claim = "The town had around 11,000 inhabitants in 2001."
     evidence = "The town had 12,345 inhabitants at the 2011 census, up from 11,002 in 2001."

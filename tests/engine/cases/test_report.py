@@ -26,6 +26,7 @@ from engine.core.canonical import content_hash
 from engine.core.values import Analysis, Answer, Stamp
 from engine.report.build import html_report, markdown_report
 from engine.report.html import fragment
+from engine.report.markdown import _paragraph
 from tests.engine.cases.samples import attribution, full_case
 
 HOSTILE = (
@@ -246,6 +247,12 @@ def test_a_large_case_stays_under_two_megabytes():
         Analysis(id=str(n), kind="occlusion", stamp=Stamp(model="embedded"), result=result) for n in range(4)
     )
     assert len(html_report(full_case(passages=passages, analyses=analyses)).encode()) < 2 * 2**20
+
+
+def test_what_a_second_pass_changed_over_several_lines_is_marked_in_each_line():
+    runs = blocks.changed_runs("| a | b |\n|---|---|\n| c | 3 |", "| a | b |\n")
+    written = _paragraph(blocks.Text(runs, "answer"))
+    assert re.findall(r"~~(.+?)~~", written) == ["\\|---\\|---\\|", "\\| c \\| 3 \\|"]
 
 
 def test_rendered_markdown_holds_no_markup_of_the_case():

@@ -184,6 +184,34 @@ def test_the_words_of_an_option_name_it_before_any_letter_in_them(reply, options
     assert parse_choice(reply, options) == expected
 
 
+@pytest.mark.parametrize(
+    "reply",
+    ["(B)", "B", "B.", "**B**", "B) 12 V", "(B) 12 V", "Option B", "The correct option is (B).", "Final Answer\n(B)"],
+)
+def test_a_last_line_of_a_letter_alone_names_its_option(reply):
+    assert parse_choice(f"Ohm's law gives the voltage.\n{reply}", ("3 V", "12 V", "8 V")) == 1
+
+
+@pytest.mark.parametrize("reply", ["B or A", "(A) or (B)", "A battery of 12 V is meant", "I", "B) 8 V", "(D)"])
+def test_a_last_line_of_more_than_a_letter_names_none(reply):
+    assert parse_choice(reply, ("3 V", "12 V", "8 V")) is None
+
+
+@pytest.mark.parametrize("said", ["(A) or (B)", "(A), (B), or (C)", "(A)(B)(C)", "(A) / (B)"])
+def test_an_answer_of_several_letters_names_none(said):
+    assert parse_choice(f"The final answer is {said}.", ("3 V", "12 V", "8 V")) is None
+
+
+def test_a_letter_that_is_an_option_itself_is_read_as_one():
+    assert parse_choice("C", ("H", "C", "O", "N")) == 1 and parse_choice("(C)", ("H", "C", "O", "N")) == 2
+
+
+def test_a_query_may_follow_its_sub_question_in_the_same_line():
+    assert parse("1) Sub-question: What is X? Query: x of y")[0] == (
+        SubQuestion(question="What is X?", query="x of y"),
+    )
+
+
 def test_a_reply_that_was_cut_off_ends_with_no_option():
     assert parse_choice("so the current is 5", ("5", "50")) == 0
     assert parse_choice("so the current is 5", ("5", "50"), finished=False) is None

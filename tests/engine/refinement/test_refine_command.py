@@ -62,6 +62,8 @@ def test_twenty_records_set_their_own_threshold_and_nothing_is_written_twice(tmp
     assert {row["threshold"]["n"] for row in rows} == {20}
     fired = [row["variants"]["D"]["triggered"] for row in rows]
     assert fired == [True] * 8 + [False] * 12  # the lower 40%
+    always = run(tmp_path, folder, records, "--variants", "A,D", "--gate", "always")[1]
+    assert [row["threshold"] for row in always] == [row["threshold"] for row in rows]
 
 
 def test_two_records_of_one_id_keep_their_own_answers(tmp_path, folder):

@@ -439,6 +439,12 @@ def test_a_reply_from_the_examples_or_the_critique_is_no_revision():
     assert found(f"{told} [cite_1].") and found("Some words occur in no passage [cite_2].")
     assert not found("Nobody pays at all.") and not found("Hanna Lind built the bridge [cite_1].")
     assert not found(f"{told}. Hanna Lind built the bridge.") and not found("Nobody pays.") and not found("Yes.")
+    said = Turn(purpose="critique", prompt=prompt, reply=Answer(text="Too long. Change it to: Some words occur in it."))
+    heard = Prompt(segments=(Segment(kind="critique", text=said.reply.text),))
+    again = Turn(purpose="revision", prompt=heard, reply=said.reply)
+    assert copied(again, [said])
+    proposed = replace(again, reply=Answer(text="Some words occur in it."))
+    assert copied(proposed) and not copied(proposed, [said])
     asked_for = refine(request(variants=PLAIN)).variants["C2"].turns[-1].prompt.segments[-1].text
     value = refine(request(writer(C2=asked_for), variants=PLAIN))
     assert value.variants["C2"].outcome == "copied" and value.variants["D"].outcome == "answered"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
+from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.core.settings import SecondPass
 from engine.core.text import content_words
 from engine.core.values import Answer, Citation, Passage
-from engine.methods.signals import overlap_threshold, overlap_words, s1, s2, s3
+from engine.methods.signals import overlap_threshold, overlap_words, s1, s2, s3, scores_of
 from engine.models.scripted import ScriptedScorer
 from tests.engine.refinement.refine_cases import passages
 
@@ -85,12 +87,31 @@ def test_s3_of_an_answer_without_content_words_is_not_defined():
     assert s3(overlap_words("It is the [cite_1].", [passage("it")])) is None
 
 
+def test_s3_leaves_the_numbers_of_a_list_out():
+    assert words_of("1. Heat 5 g.\n(2) Stir.", "Heat 5 g. Stir.") == [
+        ("Heat", True),
+        ("5", True),
+        ("g", True),
+        ("Stir", True),
+    ]
+
+
+def test_s3_counts_characters_where_words_have_no_spaces():
+    assert words_of("冰在零度。", "冰在一百度沸腾。") == [("冰", True), ("在", True), ("零", False), ("度", True)]
+
+
+def test_markers_are_no_words_of_an_answer():
+    answer = annotate(Answer(text="Ice melts [cite_1]. Water boils [cite_2, cite_9]."), 2, "garage")
+    assert scores_of(answer, [passage("Ice melts."), passage("Water boils.")]).words == 4
+
+
 def test_s3_does_not_see_what_stands_in_titles_or_across_hyphens():
     assert words_of("hot-water bath", "hot water bath") == [("hot-water", False), ("bath", True)]
 
 
 @given(st.text(alphabet="aB1 ,.[]_cite'\n-é2", max_size=60))
 def test_the_marked_words_are_the_content_words_in_order(text):
+    assume(not re.search(r"(?m)^[ \t]*\d+\.\s", text))  # the number of a list is no word of it
     known = content_words(text)
     marked = overlap_words(text, [passage(text + " .")])
     assert [content_words(text[w.start : w.end])[0] for w in marked] == list(known)
