@@ -21,7 +21,7 @@ import msgspec
 from bench.results import conditions, write_section
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
-from engine.cases.store import CaseStore
+from engine.cases.store import CaseStore, write
 from engine.core.values import Analysis, Answer, Case, Passage, Stamp, inputs_hash
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
@@ -57,7 +57,7 @@ def fill(store: CaseStore, count: int) -> None:
     rng, start = random.Random(7), datetime(2026, 11, 20, tzinfo=UTC)
     with store.writing() as connection:
         for number in range(count):
-            store.write(connection, made_case(number, rng), (start + timedelta(seconds=number)).isoformat())
+            write(connection, made_case(number, rng), (start + timedelta(seconds=number)).isoformat())
 
 
 def seconds(work: Callable[[], object]) -> float:
