@@ -9,16 +9,16 @@ nobody else checked them. The quoting reader answers each from all documents, wi
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.results import conditions, write_section
-from bench.support import auroc, interval
+from sklearn.metrics import roc_auc_score
+
+from bench.results import arguments, conditions, publish, read_lines, table
+from bench.support import interval
 from engine.answer.context import find_context
 from engine.answer.in_documents import EVEN, probability
 from engine.answer.quoting_reader import read, sentence_text
@@ -53,7 +53,7 @@ class Reply:
 
 def replies() -> Iterator[Reply]:
     """The reader's reply to every question."""
-    rows = [json.loads(line) for line in SET.open(encoding="utf-8")]
+    rows = read_lines(SET)
     embedder, reranker = load_embedder(), load_reranker()
     with tempfile.TemporaryDirectory() as home:
         os.environ["GROUNDWORK_HOME"] = home
@@ -85,11 +85,7 @@ def _same(quoted: str, gold: str) -> bool:
 
 def tables(found: Sequence[Reply]) -> str:
     """By kind of question what was quoted and warned of, and how well the probability tells answered questions."""
-    lines = [
-        "| question | n | answer quoted | best sentence is it | sentences quoted | nothing quoted | "
-        f"probability under {WARNED:g} | under {EVEN:g} |",
-        f"|{' --- |' * 8}",
-    ]
+    rows = []
     groups = {told: [r for r in found if r.kind == kind] for kind, told in KINDS.items()}
     groups = {"all with an answer": [r for r in found if r.kind not in UNANSWERED]} | groups
     for told, own in groups.items():
@@ -97,7 +93,9 @@ def tables(found: Sequence[Reply]) -> str:
         right = [f"{_mean([getattr(r, name) for r in own]):.2f}" if answered else "-" for name in ("found", "best")]
         counts = [f"{_mean([r.quoted for r in own]):.1f}", f"{_mean([not r.quoted for r in own]):.2f}"]
         doubts = [f"{_mean([r.probability < limit for r in own]):.2f}" for limit in (WARNED, EVEN)]
-        lines.append(f"| {' | '.join([told, str(len(own)), *right, *counts, *doubts])} |")
+        rows.append([told, len(own), *right, *counts, *doubts])
+    heads = "question | n | answer quoted | best sentence is it | sentences quoted | nothing quoted"
+    lines = table(f"{heads} | probability under {WARNED:g} | under {EVEN:g}", rows, " --- ")
     return "\n".join([*lines, "", *(f"- {_told_apart(found, kind)}" for kind in UNANSWERED)])
 
 
@@ -108,7 +106,7 @@ def _told_apart(found: Sequence[Reply], kind: str) -> str:
     low, high = interval(answered, scores)
     return (
         f"questions with an answer against {KINDS[kind]}: AUROC of the probability "
-        f"{auroc(answered, scores):.2f} ({low:.2f} to {high:.2f})"
+        f"{roc_auc_score(answered, scores):.2f} ({low:.2f} to {high:.2f})"
     )
 
 
@@ -116,16 +114,12 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Print the table; with --write, store it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    options = parser.parse_args(arguments)
-    table = tables(list(replies()))
-    print(table)
-    if options.write:
-        told = (__doc__ or "").split("\n\n", 1)[1].strip().replace("\n", " ")
-        write_section("asked", f"## Questions in one's own words\n\n{told}\n\n{conditions()}\n\n{table}")
+    options = arguments(__doc__)
+    told = (__doc__ or "").split("\n\n", 1)[1].strip().replace("\n", " ")
+    found = tables(list(replies()))
+    publish(options, "asked", "Questions in one's own words", f"{told}\n\n{conditions()}", [found])
 
 
 if __name__ == "__main__":

@@ -9,17 +9,15 @@ Then the check of an answer does: of all right sentences, of all wrong ones, and
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
-from bench.results import conditions, write_section
-from bench.support import auroc
+from bench.results import arguments, conditions, publish, read_lines, table
 from engine.core.text import sentences, stems
 from engine.core.values import AuditRecord
 from engine.methods.are.are import check_answer
@@ -39,7 +37,6 @@ Audited = dict[str, Any]
 
 def audited() -> list[Audited]:
     """Each document with its right, wrong and added sentences, and the errors of the wrong ones."""
-    rows = map(json.loads, SET.open(encoding="utf-8"))
     return [
         {
             "document": row["document"],
@@ -48,7 +45,7 @@ def audited() -> list[Audited]:
             "wrong": [pair["false"] for pair in row["pairs"]],
             "added": row["added"],
         }
-        for row in rows
+        for row in read_lines(SET)
     ]
 
 
@@ -87,7 +84,7 @@ def compared(scores: dict[str, list[float]]) -> tuple[str, str, str]:
     higher = (right > wrong) + (right == wrong) / 2
     draws = np.random.default_rng(1337).choice(higher, (1000, len(higher))).mean(axis=1)
     low, high = np.quantile(draws, (0.025, 0.975))
-    ranked = [auroc([True] * len(right) + [False] * len(rest), [*right, *rest]) for rest in (wrong, added)]
+    ranked = [roc_auc_score([True] * len(right) + [False] * len(rest), [*right, *rest]) for rest in (wrong, added)]
     return f"{higher.mean():.2f} ({low:.2f} to {high:.2f})", f"{ranked[0]:.2f}", f"{ranked[1]:.2f}"
 
 
@@ -102,11 +99,11 @@ def by_error(found: dict[str, list[str]], errors: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Measure, print, and save with --write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--verifiers", nargs="*", default=["embedded"], help="that judge the sentences alone")
-    parser.add_argument("--check", nargs="*", default=["embedded"], help="that check the answers fact by fact")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__,
+        verifiers=(["embedded"], "that judge the sentences alone"),
+        check=(["embedded"], "that check the answers fact by fact"),
+    )
     embedder, documents = load_embedder(), audited()
     scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     verifiers = {name: load_entailment(name) for name in dict.fromkeys([*asked.verifiers, *asked.check])}
@@ -118,21 +115,14 @@ def main() -> None:
             for name in asked.verifiers:
                 scores[f"verifier {name}"][kind] += judged(said, document, verifiers[name])
     pairs, added = len(scores["similarity"]["right"]), len(scores["similarity"]["added"])
-    lines = [
+    about = (
         f"Invented documents, and sentences in other words than theirs: {pairs} pairs of a right one and the same with "
         f"one error, and {added} added ones. They were written for this and checked by their writer alone. *Pairs*: "
-        "the right one has the higher score (chance: 0.5). " + conditions(),
-        "",
-        "| score | pairs | AUROC, right against wrong | AUROC, right against added |",
-        "|---|---|---|---|",
-        *(f"| {name} | {' | '.join(compared(found))} |" for name, found in scores.items()),
-        "",
-        "The check of an answer, with its guards; a sentence has the worst state of its facts.",
-        "",
-        f"| verifier | sentences | n | {' | '.join(SHOWN)} |",
-        "|---" * 7 + "|",
-    ]
-    told = []
+        "the right one has the higher score (chance: 0.5). " + conditions()
+    )
+    heads = "score | pairs | AUROC, right against wrong | AUROC, right against added"
+    lines = table(heads, ((name, *compared(found)) for name, found in scores.items()))
+    rows, told = [], []
     for name in asked.check:
         found = {
             kind: [
@@ -142,14 +132,12 @@ def main() -> None:
         }
         for kind, states in found.items():
             counts = Counter(states)
-            shares = " | ".join(f"{counts[state] / len(states):.2f}" for state in SHOWN)
-            lines.append(f"| {name} | {kind} | {len(states)} | {shares} |")
+            rows.append((name, kind, len(states), *(f"{counts[state] / len(states):.2f}" for state in SHOWN)))
         errors = [error for one in documents for error in one["errors"]]
         told += ["", f"Wrong sentences that {name} bears out with certainty: {', '.join(by_error(found, errors))}."]
-    lines += told
-    print("\n".join(lines))
-    if asked.write:
-        write_section("audited", "\n".join(["## Answers with subtle errors", "", *lines]))
+    check = "\nThe check of an answer, with its guards; a sentence has the worst state of its facts.\n"
+    states_of = table(f"verifier | sentences | n | {' | '.join(SHOWN)}", rows)
+    publish(asked, "audited", "Answers with subtle errors", about, [*lines, check, *states_of, *told])
 
 
 if __name__ == "__main__":

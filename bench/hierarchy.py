@@ -9,7 +9,6 @@ holds to RESULTS.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 from collections.abc import Iterator
@@ -21,8 +20,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from bench.real_answers import holds
-from bench.results import conditions, write_section
-from bench.retrieval import lines
+from bench.results import DATA, arguments, conditions, publish, read_lines, table
 from engine.answer.prompt import build_prompt
 from engine.core.settings import Occlusion
 from engine.core.text import sentences
@@ -49,7 +47,7 @@ class Asked(NamedTuple):
 
 def asked_of(data: Path, n: int) -> Iterator[Asked]:
     """`n` questions, drawn with a fixed seed."""
-    rows, rng = lines(data / "nq_gold_passage" / "qa.jsonl"), random.Random(5)
+    rows, rng = read_lines(data / "nq_gold_passage" / "qa.jsonl"), random.Random(5)
     texts = [row["passage"] for row in rows]
     index = Postings.of(texts)
     known = [place for place, row in enumerate(rows) if holds(row["passage"], row["answers"][0])]
@@ -83,44 +81,38 @@ def compared(model: Any, asked: Asked, *, blocks: bool) -> dict[str, Any]:
     }
 
 
-def table(found: list[dict[str, Any]]) -> list[str]:
+def rows(found: list[dict[str, Any]]) -> Iterator[str]:
     """How often each way reports the sentence with the largest exact drop, and at what cost."""
-    rows = [
-        "| looked by | answers | top sentence found (95% interval) | n | rows, of exact leave-one-out |",
-        "| --- | --- | --- | --- | --- |",
-    ]
     for way, (told, least) in product(WAYS, (("all", -np.inf), ("with a drop of 1 nat or more", 1.0))):
         own = [one for one in found if way in one["kept"] and max(one["drops"]) >= least]
         good = sum(int(np.argmax(one["drops"])) + 1 in one["kept"][way] for one in own)
         low, high = binomtest(good, len(own)).proportion_ci(method="wilson")
         cost = np.mean([one["rows"][way] / one["rows"]["exact"] for one in own])
-        rows.append(f"| {way} | {told} | {good / len(own):.2f} ({low:.2f} to {high:.2f}) | {len(own)} | {cost:.2f} |")
-    return rows
+        yield f"{way} | {told} | {good / len(own):.2f} ({low:.2f} to {high:.2f}) | {len(own)} | {cost:.2f}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--model", default="embedded")
-    parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--n", type=int, default=100)
-    parser.add_argument("--blocks", type=int, default=12, help="answers that are looked at by blocks, too")
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__,
+        data=DATA,
+        out=(Path, "FILE: a line per answer"),
+        model=("embedded", "the scorer"),
+        dtype=("bfloat16", "its number format"),
+        n=(100, "questions"),
+        blocks=(12, "answers that are looked at by blocks, too"),
+    )
     if not asked.write:
-        done = {row["id"] for row in lines(asked.out)} if asked.out.exists() else set()
+        done = {row["id"] for row in read_lines(asked.out)} if asked.out.exists() else set()
         model = load_writer(asked.model, asked.dtype)
         with asked.out.open("a", encoding="utf-8") as file:
             for number, one in enumerate(asked_of(asked.data, asked.n)):
                 if one.id not in done:
                     print(json.dumps(compared(model, one, blocks=number < asked.blocks)), file=file, flush=True)
-    found = lines(asked.out)
+    found = read_lines(asked.out)
     told = f"{SENTENCES} sentences a question, {len(found)} questions of NQ, gold short answers, {asked.dtype}."
-    section = ["## Hierarchical leave-one-out", "", conditions(scorer=asked.model), "", told, "", *table(found)]
-    print(*section, sep="\n")
-    if asked.write:
-        write_section("hierarchy", "\n".join(section))
+    heads = "looked by | answers | top sentence found (95% interval) | n | rows, of exact leave-one-out"
+    lines = table(heads, rows(found), " --- ")
+    publish(asked, "hierarchy", "Hierarchical leave-one-out", f"{conditions(scorer=asked.model)}\n\n{told}", lines)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ fitted on a part of these questions.
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +16,10 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
-from bench.results import conditions, write_section
-from bench.support import auroc, interval
+from bench.results import DATA, arguments, conditions, publish, table
+from bench.support import interval
 from engine.answer.context import find_context
 from engine.answer.in_documents import probability
 from engine.answer.sentence_scores import WEIGHTS, WORDS_IN_CLOSENESS, Candidate, score_sentences
@@ -80,7 +80,7 @@ def asked(folder: Path, count: int) -> Iterator[Asked]:
 def with_interval(answerable: Sequence[bool], scores: Sequence[float]) -> str:
     """AUROC with its 95% interval."""
     low, high = interval(answerable, scores)
-    return f"{auroc(answerable, scores):.3f} ({low:.3f} to {high:.3f})"
+    return f"{roc_auc_score(answerable, scores):.3f} ({low:.3f} to {high:.3f})"
 
 
 def tables(found: dict[str, Sequence[Asked]]) -> str:
@@ -92,28 +92,22 @@ def tables(found: dict[str, Sequence[Asked]]) -> str:
         both = np.stack([likely, 1 - likely], axis=1)
         error = expected_calibration_error(both, (~answerable).astype(int))
         under = [f"{(likely[side] < limit).mean():.2f}" for limit in LIMITS for side in (answerable, ~answerable)]
-        cells = (name, len(questions), with_interval(answerable, likely), f"{error:.2f}", *under)
-        whole.append(f"| {' | '.join(map(str, cells))} |")
+        whole.append((name, len(questions), with_interval(answerable, likely), f"{error:.2f}", *under))
         for part in questions[0].parts:
             scores = np.array([q.parts[part] for q in questions])
-            parts.append(f"| {name} | {part} | {with_interval(answerable, scores)} |")
+            parts.append((name, part, with_interval(answerable, scores)))
     heads = " | ".join(f"under {limit:g}: {side}" for limit in LIMITS for side in ("answerable", "unanswerable"))
-    head = f"| set | n | AUROC | expected calibration error | {heads} |\n|{' --- |' * 8}"
-    return "\n".join([head, *whole, "", "| set | part | AUROC |\n| --- | --- | --- |", *parts])
+    heads = f"set | n | AUROC | expected calibration error | {heads}"
+    return "\n".join([*table(heads, whole, " --- "), "", *table("set | part | AUROC", parts, " --- ")])
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Print both tables; with --write, store them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    options = parser.parse_args(arguments)
+    options = arguments(__doc__, data=DATA)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GROUNDWORK_HOME"] = folder
         found = {name: list(asked(options.data / place, count)) for name, (place, count) in SETS.items()}
-    print(tables(found))
-    if options.write:
-        write_section("in-documents", f"## Is it in the documents\n\n{TOLD}\n\n{conditions()}\n\n{tables(found)}")
+    publish(options, "in-documents", "Is it in the documents", f"{TOLD}\n\n{conditions()}", [tables(found)])
 
 
 if __name__ == "__main__":

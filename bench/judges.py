@@ -9,7 +9,6 @@ restarted run resumes. `--write` puts the rows of all FILEs into bench/RESULTS.m
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import time
@@ -19,8 +18,7 @@ from typing import Any, NamedTuple
 
 from scipy.stats import binomtest
 
-from bench.results import conditions, write_section
-from bench.retrieval import lines
+from bench.results import DATA, arguments, conditions, publish, read_lines, table
 from engine.core.text import sentences
 from engine.methods.judge import LEVELS, judge_criteria, judge_pair, judge_relevance
 from engine.models.alignment import clean
@@ -28,7 +26,6 @@ from engine.models.protocols import Writer
 from engine.models.registry import load_writer
 
 LONGEST = 120  # words of a passage: a small model reads it in seconds
-HEAD = "| judge | measured | share (95% interval) | n |\n| --- | --- | --- | --- |"
 TOLD = (
     "CLAP NQ's human answers against the same with one unsupported sentence added, from another question's answer. "
     "A pair counts as right if the answer without it wins in both orders; *mean of both orders* averages the shares. "
@@ -51,7 +48,7 @@ class Planted(NamedTuple):
 def planted(folder: Path, n: int) -> Iterator[Planted]:
     """`n` answerable questions, drawn with a fixed seed."""
     rng = random.Random(1337)
-    rows = [r for r in lines(folder / "clapnq" / "qa.jsonl") if r["answerable"]]
+    rows = [r for r in read_lines(folder / "clapnq" / "qa.jsonl") if r["answerable"]]
     fit = [r for r in rows if len(r["passage"].split()) <= LONGEST]
     for row in rng.sample(fit, n):
         other = rng.choice([r for r in fit if r["title"] != row["title"]])
@@ -80,7 +77,7 @@ def judged(judge: Writer, case: Planted) -> dict[str, Any]:
     }
 
 
-def table(rows: Sequence[dict[str, Any]]) -> list[str]:
+def figures(rows: Sequence[dict[str, Any]]) -> list[str]:
     """The rows of one judge."""
     name = rows[0]["judge"]
     n, decided = len(rows), [r for r in rows if r["winner"] in ("x", "y", "tie")]
@@ -125,30 +122,28 @@ def _by_mean_level(row: dict[str, Any]) -> bool:
 
 def _row(name: str, what: str, good: int, n: int) -> str:
     low, high = binomtest(good, n).proportion_ci(method="wilson")
-    return f"| {name} | {what} | {good / n:.2f} ({low:.2f} to {high:.2f}) | {n} |"
+    return f"{name} | {what} | {good / n:.2f} ({low:.2f} to {high:.2f}) | {n}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, nargs="+", required=True, help="the first is written; all are reported")
-    parser.add_argument("--model", default="qwen2.5-coder-1.5b")
-    parser.add_argument("--n", type=int, default=30)
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__,
+        data=DATA,
+        out={"type": Path, "nargs": "+", "required": True, "help": "the first is written; all are reported"},
+        model=("qwen2.5-coder-1.5b", "the judge"),
+        n=(30, "questions"),
+    )
     out: Path = asked.out[0]
-    done = {row["id"] for row in lines(out)} if out.exists() else set()
+    done = {row["id"] for row in read_lines(out)} if out.exists() else set()
     left = [case for case in planted(asked.data, asked.n) if case.id not in done]
     if left:
         judge = load_writer(asked.model)
         with out.open("a", encoding="utf-8") as file:
             for case in left:
                 print(json.dumps(judged(judge, case)), file=file, flush=True)
-    found = [row for path in asked.out for row in table(lines(path))]
-    print("\n".join(found))
-    if asked.write:
-        told = ["## Judges", "", conditions(), "", TOLD, "", HEAD, *found]
-        write_section("judges", "\n".join(told))
+    found = (row for path in asked.out for row in figures(read_lines(path)))
+    lines = table("judge | measured | share (95% interval) | n", found, " --- ")
+    publish(asked, "judges", "Judges", f"{conditions()}\n\n{TOLD}", lines)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ question's vector, the search and the re-ranking, with no vector remembered.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
@@ -21,7 +20,7 @@ from random import Random
 
 import numpy as np
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, table
 from engine.core.settings import Retrieval
 from engine.corpus.collection import Collection
 from engine.models.embedder import load_embedder
@@ -123,12 +122,9 @@ def forget(collection: Collection) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--questions", type=int, default=200, help="of each set, at most")
-    parser.add_argument("--embedders", nargs="+", default=EMBEDDERS)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    options = parser.parse_args()
+    options = arguments(
+        __doc__, data=DATA, questions=(200, "of each set, at most"), embedders={"nargs": "+", "default": EMBEDDERS}
+    )
     rows: dict[tuple[str, str], dict[str, Figures]] = defaultdict(dict)
     with tempfile.TemporaryDirectory() as work:
         os.environ["GROUNDWORK_HOME"] = work
@@ -137,22 +133,18 @@ def main() -> None:
                 for ranking, found in measured(task(options.data, name, Path(work)), embedder, options.questions):
                     rows[embedder, ranking][name] = found
                     print(embedder, name, ranking, found.cell(), f"{np.mean(found.seconds):.3f} s", flush=True)
-    lines = table(rows)
-    print(*lines, sep="\n")
-    if options.write:
-        write_section("ranking", "\n".join(["## Rankings of passages", "", TOLD, "", conditions(), "", *lines]))
+    publish(options, "ranking", "Rankings of passages", f"{TOLD}\n\n{conditions()}", tabulated(rows))
 
 
-def table(rows: dict[tuple[str, str], dict[str, Figures]]) -> list[str]:
+def tabulated(rows: dict[tuple[str, str], dict[str, Figures]]) -> Iterator[str]:
     """One line for each embedder and ranking."""
     counts = {name: len(next(iter(rows.values()))[name].first) for name in SETS}
     titles = [f"{title}, n = {counts[name]}: first, in {FIRST}" for name, title in SETS.items()]
-    lines = ["| " + " | ".join(["embedder", "ranking", *titles, "seconds"]) + " |", "| --- " * (len(SETS) + 3) + "|"]
+    cells = []
     for (embedder, ranking), found in rows.items():
         seconds = np.mean([np.mean(one.seconds) for one in found.values()])
-        cells = [embedder, ranking, *(found[name].cell() for name in SETS), f"{seconds:.2f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        cells.append([embedder, ranking, *(found[name].cell() for name in SETS), f"{seconds:.2f}"])
+    return table(f"embedder | ranking | {' | '.join(titles)} | seconds", cells, " --- ")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ of FILE. `--than` compares it with the contents of OTHER, from a run with anothe
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -26,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from bench.results import conditions, write_section
-from bench.retrieval import lines
+from bench.results import DATA, arguments, conditions, publish, read_lines, table
 from engine.answer.prompt import build_prompt
 from engine.core.progress import Watch, last
 from engine.core.statistics import paired_bootstrap
@@ -107,7 +105,7 @@ def joined(text: str) -> str:
 
 def nq(folder: Path, n: int) -> Iterator[Known]:
     """Short answers."""
-    rows = [row for row in lines(folder / "nq_gold_passage" / "qa.jsonl") if short(row["passage"])]
+    rows = [row for row in read_lines(folder / "nq_gold_passage" / "qa.jsonl") if short(row["passage"])]
     known = [Sourced(row["question"], row["answers"][0], (row["passage"],)) for row in rows]
     known = [row for row in known if holds(row.gold[0], row.answer)]
     yield from among_neighbours("NQ", known, {row["passage"]: row["title"] for row in rows}, n)
@@ -115,8 +113,8 @@ def nq(folder: Path, n: int) -> Iterator[Known]:
 
 def clapnq(folder: Path, n: int) -> Iterator[Known]:
     """First sentences of long answers; the other passages come from NQ, too."""
-    rows = [row for row in lines(folder / "clapnq" / "qa.jsonl") if short(row["passage"])]
-    others = [row for row in lines(folder / "nq_gold_passage" / "qa.jsonl") if short(row["passage"])]
+    rows = [row for row in read_lines(folder / "clapnq" / "qa.jsonl") if short(row["passage"])]
+    others = [row for row in read_lines(folder / "nq_gold_passage" / "qa.jsonl") if short(row["passage"])]
     known = []
     for row in rows:
         if row["answerable"]:
@@ -129,7 +127,7 @@ def clapnq(folder: Path, n: int) -> Iterator[Known]:
 def hotpotqa(folder: Path, n: int) -> Iterator[Known]:
     """Short answers with the supporting paragraphs that contain them, or with all supporting paragraphs."""
     titles, known = {}, []
-    for row in lines(folder / "hotpotqa_100" / "qa.jsonl"):
+    for row in read_lines(folder / "hotpotqa_100" / "qa.jsonl"):
         texts = {p["title"]: " ".join(p["sentences"]) for p in row["passages"]}
         titles |= {text: title for title, text in texts.items() if short(text)}
         named = {title for title, *_ in row["supporting_facts"]}
@@ -239,7 +237,6 @@ def overlap_with(row: Mapping[str, Any]) -> WordOverlap:
     return word_overlap(row["answer"], row["passages"], [(0, len(row["answer"]))])
 
 
-HEAD = "| row | NQ | CLAP NQ | HotpotQA | all (95% interval) |\n| --- | --- | --- | --- | --- |"
 SETS = ("NQ", "CLAP NQ", "HotpotQA")
 UNSEEN = 0.1  # gained probability of a span that the model expects by no passage
 
@@ -250,13 +247,11 @@ def hit(values: Floats, gold: Sequence[int]) -> float:
     return float(np.isin(first, list(gold)).mean())
 
 
-def table(found: Sequence[Mapping[str, Any]]) -> list[str]:
+def by_row(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The share of answers whose true source is first, by row and set."""
     hits = [hits_of(row) for row in found]
-    lines_of = []
-    for name in hits[0]:
-        lines_of.append(f"| {name} | {' | '.join(shares(found, [each[name] for each in hits]))} |")
-    return lines_of
+    rows = ((name, *shares(found, [each[name] for each in hits])) for name in hits[0])
+    return table(f"row | {' | '.join(SETS)} | all (95% interval)", rows, " --- ")
 
 
 def shares(found: Sequence[Mapping[str, Any]], hits: Sequence[float]) -> list[str]:
@@ -293,19 +288,17 @@ def two_scorers(names: Sequence[str], found: Sequence[Sequence[Mapping[str, Any]
     shared = set.intersection(*({row["id"] for row in rows} for rows in found))
     both = [sorted((row for row in rows if row["id"] in shared), key=lambda row: row["id"]) for rows in found]
     hits = [[hits_of(row) for row in rows] for rows in both]
-    lines_of = [
-        f"Answers: {counts_of(both[0])}.\n",
-        f"| row | scorer | {' | '.join(SETS)} | all (95% interval) | ahead (95% interval) |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    rows_of_both = []
     for ranking in SHOWN:
         own = [[each[ranking] for each in some] for some in hits]
         more = paired_bootstrap(*own)
         for name, rows, some in zip(names, both, own, strict=True):
             ahead_by = f"{more.mean:+.3f} ({more.low:+.3f} to {more.high:+.3f})" if some is own[0] else ""
-            lines_of.append(f"| {ranking} | {name} | {' | '.join(shares(rows, some))} | {ahead_by} |")
+            rows_of_both.append((ranking, name, *shares(rows, some), ahead_by))
     told = [f"{name}. {ahead(rows)}" for name, rows in zip(names, both, strict=True)]
-    return "\n".join([*lines_of, "", "\n\n".join(told)])
+    heads = f"row | scorer | {' | '.join(SETS)} | all (95% interval) | ahead (95% interval)"
+    lines = table(heads, rows_of_both, " --- ")
+    return "\n".join([f"Answers: {counts_of(both[0])}.\n", *lines, "", "\n\n".join(told)])
 
 
 def counts_of(found: Sequence[Mapping[str, Any]]) -> str:
@@ -337,14 +330,14 @@ def misses(found: Sequence[Mapping[str, Any]]) -> str:
         own = [span for span in spans if kind_of(span) == kind]
         hits = [{name: hit(values, span["gold"]) for name, values in rows_of(span).items()} for span in own]
         missed = [sum(h[name] < 1 for h in hits) for name in (BOTH_WAYS, "leave-one-out", VERBATIM)]
-        rows.append(f"| {kind} | {len(own)} | {' | '.join(map(str, missed))} |")
-    head = f"| spans | number | missed by {BOTH_WAYS} | by leave-one-out | by verbatim matching, ties too |"
-    return "\n".join([head, "| --- | --- | --- | --- | --- |", *rows])
+        rows.append((kind, len(own), *missed))
+    heads = f"spans | number | missed by {BOTH_WAYS} | by leave-one-out | by verbatim matching, ties too"
+    return "\n".join(table(heads, rows, " --- "))
 
 
 def run(data: Path, out: Path, name: str, n: int) -> None:
     """Score the answers that FILE lacks, one set after another."""
-    done = {row["id"] for row in lines(out)} if out.exists() else set()
+    done = {row["id"] for row in read_lines(out)} if out.exists() else set()
     drawn = [list(part(data, n)) for part in (nq, clapnq, hotpotqa)]
     left = [known for place in range(n) for part in drawn for known in part[place : place + 1]]
     model = load_writer(name)
@@ -355,58 +348,36 @@ def run(data: Path, out: Path, name: str, n: int) -> None:
                 print(json.dumps(scored(model, known)), file=file, flush=True)
 
 
-def report_two(names: Sequence[str], found: Sequence[Sequence[Mapping[str, Any]]], write: bool) -> None:
-    """Print the comparison of two scorers, or write its section."""
-    compared = two_scorers(names, found)
-    print(compared)
-    if write:
-        told = "The answers that both scorers have read, as in *The source of real answers*."
-        head = f"## The source of real answers, by two scorers\n\n{conditions(scorers=' and '.join(names))}"
-        write_section("real-answers-scorers", f"{head}\n\n{told}\n\n{compared}")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--model", default="embedded")
-    parser.add_argument("--n", type=int, default=40, help="answers per set")
-    parser.add_argument("--than", nargs=2, metavar=("NAME", "OTHER"), help="another scorer and its FILE")
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__,
+        data=DATA,
+        out=(Path, "FILE: a line per answer"),
+        model=("embedded", "the scorer"),
+        n=(40, "answers per set"),
+        than={"nargs": 2, "metavar": ("NAME", "OTHER"), "help": "another scorer and its FILE"},
+    )
     if not asked.write:
         run(asked.data, asked.out, asked.model, asked.n)
-    found = lines(asked.out)
+    found, title = read_lines(asked.out), "The source of real answers"
     if asked.than:
         name, other = asked.than
-        report_two((asked.model, name), (found, lines(Path(other))), asked.write)
+        told = f"{conditions(scorers=f'{asked.model} and {name}')}\n\n"
+        told += f"The answers that both scorers have read, as in *{title}*."
+        compared = two_scorers((asked.model, name), (found, read_lines(Path(other))))
+        publish(asked, "real-answers-scorers", f"{title}, by two scorers", told, [compared])
         return
-    print(HEAD, *table(found), "", misses(found), "", ahead(found), sep="\n")
-    if asked.write:
-        sizes = sorted(Counter(len(row["passages"]) for row in found).items())
-        told = (
-            f"Answers: {counts_of(found)}; {', '.join(f'{many} with {size} passages' for size, many in sizes)}. One "
-            "passage (HotpotQA: one or two) is the source, half of the others or more are the nearest to the answer by "
-            "BM25, the rest the nearest to the question. "
-            f"An answer of more than {WHOLE} words is asked in spans of {PIECE} and counts as their mean. "
-            "Of equal firsts the share that is a source counts. That occlusion both ways "
-            "counts probability, not nats, was chosen on the first 162 answers."
-        )
-        section = [
-            "## The source of real answers",
-            "",
-            conditions(scorer=asked.model),
-            "",
-            told,
-            "",
-            HEAD,
-            *table(found),
-            "",
-            misses(found),
-            "",
-            ahead(found),
-        ]
-        write_section("real-answers", "\n".join(section))
+    sizes = sorted(Counter(len(row["passages"]) for row in found).items())
+    told = (
+        f"Answers: {counts_of(found)}; {', '.join(f'{many} with {size} passages' for size, many in sizes)}. One "
+        "passage (HotpotQA: one or two) is the source, half of the others or more are the nearest to the answer by "
+        "BM25, the rest the nearest to the question. "
+        f"An answer of more than {WHOLE} words is asked in spans of {PIECE} and counts as their mean. "
+        "Of equal firsts the share that is a source counts. That occlusion both ways "
+        "counts probability, not nats, was chosen on the first 162 answers."
+    )
+    lines = [*by_row(found), "", misses(found), "", ahead(found)]
+    publish(asked, "real-answers", title, f"{conditions(scorer=asked.model)}\n\n{told}", lines)
 
 
 if __name__ == "__main__":

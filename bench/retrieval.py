@@ -7,7 +7,6 @@ bench/RESULTS.md.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
@@ -16,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, read_lines
 from engine.answer.context import find_context
 from engine.answer.quoting_reader import Reading, read
 from engine.core.settings import Retrieval
@@ -26,23 +26,12 @@ from engine.corpus.collection import Collection, embedding_text
 from engine.models.embedder import load_embedder
 from engine.models.reranker import load_reranker
 
-
-def lines(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
 SHOWN: list[dict[str, object]] = []  # everything that was printed, for --write
 
 
 def show(**figures: object) -> None:
     SHOWN.append(figures)
     print(json.dumps(figures), flush=True)
-
-
-def section() -> str:
-    """The printed figures, one per line."""
-    said = ("- " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in row.items()) for row in SHOWN)
-    return "\n".join(["## Reader and ingest", "", conditions(), "", *said])
 
 
 def ingest(folder: Path) -> Collection:
@@ -97,7 +86,7 @@ def quoted(reading: Reading, passages: Sequence[Passage]) -> list[str]:
 
 def reader_figures(folder: Path, collection: Collection, limit: int) -> None:
     """Does the answer's first sentence, or one of its first two, hold a gold answer (substring, any case)."""
-    rows = [r for r in lines(folder / "qa.jsonl") if any(r["answers"])][:limit]
+    rows = [r for r in read_lines(folder / "qa.jsonl") if any(r["answers"])][:limit]
     started = time.perf_counter()
     found = readings(collection, [r["question"] for r in rows])
     seconds = time.perf_counter() - started
@@ -122,33 +111,30 @@ def reader_figures(folder: Path, collection: Collection, limit: int) -> None:
 
 def refusal_figures(folder: Path, collection: Collection) -> None:
     """False refusals on answerable questions; AUROC of closeness, answerable against unanswerable."""
-    from scipy.stats import mannwhitneyu
-
-    rows = lines(folder / "qa.jsonl")
+    rows = read_lines(folder / "qa.jsonl")
     found = [reading for reading, _ in readings(collection, [r["question"] for r in rows])]
     can = np.array([r["answerable"] for r in rows])
     close = np.array([r.closeness for r in found])
     refused = np.array([r.answer.refused for r in found])
-    auroc = mannwhitneyu(close[can], close[~can]).statistic / (can.sum() * (~can).sum())
     show(
         set=folder.name,
         answerable=int(can.sum()),
         unanswerable=int((~can).sum()),
         false_refusals=round(float(refused[can].mean()), 4),
         refused_unanswerable=round(float(refused[~can].mean()), 4),
-        auroc=round(float(auroc), 4),
+        auroc=round(float(roc_auc_score(can, close)), 4),
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--sets", default="xquad_en,nq_gold_passage,clapnq")
-    parser.add_argument("--limit", type=int, default=1_000_000, help="questions per set that the reader answers")
-    parser.add_argument("--skip", default="", help="any of: reader,refusal,rate")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    parser.add_argument("--home", default="", help="keep the collections here instead of in a temporary folder")
-    options = parser.parse_args()
+    options = arguments(
+        __doc__,
+        data=DATA,
+        sets=("xquad_en,nq_gold_passage,clapnq", "folders of the public sets, separated by commas"),
+        limit=(1_000_000, "questions per set that the reader answers"),
+        skip=("", "any of: reader,refusal,rate"),
+        home=("", "keep the collections here instead of in a temporary folder"),
+    )
     skip = set(options.skip.split(","))
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GROUNDWORK_HOME"] = options.home or folder
@@ -161,8 +147,8 @@ def main() -> None:
                 refusal_figures(place, collection)
         if "rate" not in skip:
             ingest_ratio(options.data / "nq_gold_passage")
-    if options.write:
-        write_section("retrieval", section())
+    said = ("- " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in row.items()) for row in SHOWN)
+    publish(options, "retrieval", "Reader and ingest", conditions(), said)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ supported sentences from the rest, for the parts of `engine.methods.support` and
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from sklearn.metrics import roc_auc_score
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, table
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.core.values import AuditRecord
@@ -63,33 +62,18 @@ def measured(
     return found
 
 
-def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """The chance that a supported sentence scores higher than another; ties count half.
-
-    >>> auroc([True, False, True], [0.9, 0.5, 0.5])
-    0.75
-    """
-    truth, values = np.asarray(labels, dtype=bool), np.asarray(scores)
-    differences = values[truth][:, None] - values[~truth][None, :]
-    return float((differences > 0).mean() + (differences == 0).mean() / 2)
-
-
 def interval(labels: Sequence[bool], scores: Sequence[float], resamples: int = 1000) -> tuple[float, float]:
     """The middle 95% of AUROC over resampled sentences; draws with one class only are left out."""
     rng, truth, values = np.random.default_rng(1337), np.asarray(labels), np.asarray(scores)
     draws = [rng.integers(0, len(truth), len(truth)) for _ in range(resamples)]
-    found = [auroc(truth[rows], values[rows]) for rows in draws if 0 < truth[rows].sum() < len(rows)]
+    found = [roc_auc_score(truth[rows], values[rows]) for rows in draws if 0 < truth[rows].sum() < len(rows)]
     low, high = np.quantile(found, (0.025, 0.975))
     return float(low), float(high)
 
 
 def main() -> None:
     """Print the table and save it with --write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--articles", type=int, default=239, help="of each part, at most")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+    asked = arguments(__doc__, data=DATA, articles=(239, "of each part, at most"))
     verifier, embedder = load_entailment(), load_embedder()
     scorer: Any = load_writer("embedded")
     found = {part: measured(asked.data, part, asked.articles, verifier, embedder, scorer) for part in PARTS}
@@ -101,18 +85,15 @@ def main() -> None:
     heads = [
         f"{name}, n = {len(part)}, supported {np.mean([s.supported for s in part]):.2f}" for name, part in found.items()
     ]
-    lines = ["| score | " + " | ".join(heads) + " |", "|---|---|---|"]
-    lines += [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()]
-    print(*lines, sep="\n")
-    if asked.write:
-        write_section("support", "\n".join([f"## Support of answer sentences\n\n{TOLD}\n\n{conditions()}\n", *lines]))
+    lines = table(" | ".join(["score", *heads]), ((name, *cells) for name, cells in rows.items()))
+    publish(asked, "support", "Support of answer sentences", f"{TOLD}\n\n{conditions()}", lines)
 
 
 def cell(part: Sequence[Sentence], scores: Sequence[float]) -> str:
     """AUROC with its interval."""
     labels = [one.supported for one in part]
     low, high = interval(labels, scores)
-    return f"{auroc(labels, scores):.3f} ({low:.3f} to {high:.3f})"
+    return f"{roc_auc_score(labels, scores):.3f} ({low:.3f} to {high:.3f})"
 
 
 if __name__ == "__main__":

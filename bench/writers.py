@@ -10,7 +10,6 @@ alone.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import tempfile
@@ -26,8 +25,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
 from bench.by_model import replies
-from bench.results import conditions, write_section
-from bench.retrieval import lines
+from bench.results import DATA, arguments, conditions, publish, read_lines, table
 from engine.answer.citations import annotate
 from engine.answer.context import find_context
 from engine.answer.prompt import build_prompt
@@ -77,7 +75,7 @@ class Row:
     def text(self) -> str:
         low, high = binomtest(self.good, self.n).proportion_ci(method="wilson")
         share = f"{self.good / self.n:.2f} ({low:.2f} to {high:.2f})"
-        return f"| {self.writer} | {self.what} | {share} | {self.n} | {self.seconds / self.n:.1f} |"
+        return f"{self.writer} | {self.what} | {share} | {self.n} | {self.seconds / self.n:.1f}"
 
 
 def contains(answer: Answer, asked: Asked) -> bool:
@@ -117,7 +115,7 @@ def paragraph(row: dict) -> Passage:
 
 def drawn(folder: Path, n: int) -> list[dict]:
     """`n` questions, drawn with a fixed seed."""
-    return random.Random(1337).sample(lines(folder / "qa.jsonl"), n)
+    return random.Random(1337).sample(read_lines(folder / "qa.jsonl"), n)
 
 
 def shortened(asked: Asked, sentences: int) -> Asked:
@@ -291,28 +289,22 @@ def after_reasons(model: Any, name: str, examples: Sequence[Example], options: S
     return Row(name, what, right, len(examples), time.perf_counter() - start)
 
 
-HEAD = "| writer | measured | share (95% interval) | n | seconds each |\n| --- | --- | --- | --- | --- |"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--models", default="reader,embedded")
-    parser.add_argument("--n", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=50, help="held-out examples of each job; 0: none")
-    parser.add_argument("--sentences", type=int)
-    parser.add_argument("--dtype", default="float32", help="bfloat16 for a model of billions of parameters")
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__,
+        data=DATA,
+        models=("reader,embedded", "model names, separated by commas"),
+        n=(200, "questions"),
+        jobs=(50, "held-out examples of each job; 0: none"),
+        sentences={"type": int, "help": "that a writer gets instead of whole passages"},
+        dtype=("float32", "bfloat16 for a model of billions of parameters"),
+    )
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GROUNDWORK_HOME"] = folder
-        found = []
-        for row in rows(asked.data, asked.models.split(","), asked.n, asked.sentences, asked.jobs, asked.dtype):
-            found.append(row.text)
-            print(row.text, flush=True)
-    if asked.write:
-        said = ["## Writers on real questions", "", conditions(models=asked.models), "", HEAD, *found]
-        write_section("writers", "\n".join(said))
+        found = rows(asked.data, asked.models.split(","), asked.n, asked.sentences, asked.jobs, asked.dtype)
+        heads = "writer | measured | share (95% interval) | n | seconds each"
+        lines = table(heads, (row.text for row in found), " --- ")
+        publish(asked, "writers", "Writers on real questions", conditions(models=asked.models), lines)
 
 
 if __name__ == "__main__":
