@@ -10,17 +10,16 @@ claims with a corrected one, SARI; the model is asked for every claim, then only
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.facts import sari
 from bench.gold_facts import Row, bank_facts, decomposition, lead
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, read_lines, table
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
 from engine.english.statements import split
@@ -56,7 +55,7 @@ def facts(model: Any, rows: Sequence[Row]) -> dict[str, list[str]]:
 
 def splitting(data: Path, model: Any, n: int, out: Path | None) -> list[Row]:
     """The figures of the model and of the rules on each set, and the model's lead over the rules."""
-    test = [row for row in _read(data / "propsegment" / "propositions.jsonl") if row["reference"]]
+    test = [row for row in read_lines(data / "propsegment" / "propositions.jsonl") if row["reference"]]
     test = random.Random(1337).sample([row for row in test if row["split"] == "test"], n)
     found = []
     for name, rows in (("PropSegmEnt test", test), *bank_facts().items()):
@@ -77,7 +76,7 @@ def splitting(data: Path, model: Any, n: int, out: Path | None) -> list[Row]:
 
 def editing(data: Path, model: Any, n: int) -> list[Row]:
     """SARI and exact edits of the model, asked always or by the verifier's verdict, and of the checked replacements."""
-    rows = random.Random(1337).sample(_read(data / "vitaminc" / "edits.jsonl"), n)
+    rows = random.Random(1337).sample(read_lines(data / "vitaminc" / "edits.jsonl"), n)
     verifier = load_entailment()
     start = time.perf_counter()
     said = replies(model, [ask("edit", EXAMPLES, fact=row["claim"], evidence=row["evidence"]) for row in rows], 200)
@@ -101,34 +100,27 @@ def editing(data: Path, model: Any, n: int) -> list[Row]:
     return found
 
 
-def _read(path: Path) -> list[Row]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+TOLD = (
+    "Facts of a sentence against gold facts: best-token F1 of the facts and of the gold ones, error of the count. The "
+    "model sees three worked examples and answers greedily. Ahead: of the rules on the same sentences. Seconds: next "
+    "to other work."
+)
 
 
-def report(model: str, split_by: Sequence[Row], edited: Sequence[Row]) -> str:
-    """The section of the results page."""
-    edits = [
-        "\nEdits of VitaminC's contradicted claims.\n",
-        "| edits by | claims | SARI | exact |\n|---|---|---|---|",
-        *(f"| {row['who']} | {row['n']} | {row['sari']:.1f} | {row['exact']:.2f} |" for row in edited),
-    ]
-    return "\n".join(
-        [
-            f"## A language model against the rules\n\n{conditions(models=model)}\n",
-            "Facts of a sentence against gold facts: best-token F1 of the facts and of the gold ones, error of the"
-            " count. The model sees three worked examples and answers greedily. Ahead: of the rules on the same"
-            " sentences. Seconds: next to other work.\n",
-            "| facts by | set | sentences | of the facts | ahead | of the gold ones | ahead | count | seconds |",
-            "|---|---|---|---|---|---|---|---|---|",
-            *(
-                f"| {row['who']} | {row['set']} | {row['n']} | {row['precision']:.3f} ({row['low']:.3f} to"
-                f" {row['high']:.3f}) | {_ahead(row, 0)} | {row['recall']:.3f} | {_ahead(row, 1)} |"
-                f" {row['count_error']:.2f} | {row['seconds']:.1f} |"
-                for row in split_by
-            ),
-            *(edits if edited else ()),
-        ]
+def report(split_by: Sequence[Row], edited: Sequence[Row]) -> Iterator[str]:
+    """The tables of the results page."""
+    rows = (
+        f"{row['who']} | {row['set']} | {row['n']} | {row['precision']:.3f} ({row['low']:.3f} to {row['high']:.3f}) |"
+        f" {_ahead(row, 0)} | {row['recall']:.3f} | {_ahead(row, 1)} | {row['count_error']:.2f} | {row['seconds']:.1f}"
+        for row in split_by
     )
+    yield from table(
+        "facts by | set | sentences | of the facts | ahead | of the gold ones | ahead | count | seconds", rows
+    )
+    if edited:
+        yield "\nEdits of VitaminC's contradicted claims.\n"
+        rows = (f"{row['who']} | {row['n']} | {row['sari']:.1f} | {row['exact']:.2f}" for row in edited)
+        yield from table("edits by | claims | SARI | exact", rows)
 
 
 def _ahead(row: Row, part: int) -> str:
@@ -139,22 +131,22 @@ def _ahead(row: Row, part: int) -> str:
 
 def main() -> None:
     """Measure, print, and write the section on request."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--model", default="qwen2.5-coder-1.5b")
-    parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--n", type=int, default=100, help="sentences of PropSegmEnt")
-    parser.add_argument("--edits", type=int, default=100, help="claims to edit; 0: none")
-    parser.add_argument("--out", type=Path, default=None, help="a file for the model's facts")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__,
+        data=DATA,
+        model=("qwen2.5-coder-1.5b", "the model that splits and edits"),
+        dtype=("bfloat16", "its number format"),
+        n=(100, "sentences of PropSegmEnt"),
+        edits=(100, "claims to edit; 0: none"),
+        out={"type": Path, "help": "a file for the model's facts"},
+    )
     if asked.out:
         asked.out.unlink(missing_ok=True)
     model = load_writer(asked.model, asked.dtype, "cpu")
     split_by = splitting(asked.data, model, asked.n, asked.out)
     edited = editing(asked.data, model, asked.edits) if asked.edits else []
-    if asked.write:
-        write_section("by_model", report(asked.model, split_by, edited))
+    told = f"{conditions(models=asked.model)}\n\n{TOLD}"
+    publish(asked, "by_model", "A language model against the rules", told, report(split_by, edited))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,11 @@ verdicts are between its two classes, as in `bench.verifier`.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, table
 from engine.models.calibration import Figures, Ints, calibratable, figures, fit, verdicts
 from engine.models.protocols import Floats
 from engine.models.verdicts import Thresholds
@@ -61,27 +59,13 @@ def cells(data: HeldOut, verifier: WindowedVerifier) -> list[str]:
     return row
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Print the table; with --write, store it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
-    parser.add_argument("--size", type=int, default=400, help="most pairs per part of a set")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    options = parser.parse_args(arguments)
-    verifier = calibratable()
-    table = [
-        f"| set | pairs | as shipped | {' | '.join(f'{size} labelled' for size in SIZES)} |",
-        "|---|---|---|---|---|---|",
-    ]
-    print(*table, sep="\n")
-    for data in every_set(options.data, options.size):
-        table.append(f"| {' | '.join(cells(data, verifier))} |")
-        print(table[-1], flush=True)
-    if options.write:
-        write_section(
-            "calibration",
-            "\n".join(["## A verifier calibrated on labelled pairs", "", TOLD, "", conditions(), "", *table]),
-        )
+    asked = arguments(__doc__, data=DATA, size=(400, "most pairs per part of a set"))
+    heads, verifier = " | ".join(f"{size} labelled" for size in SIZES), calibratable()
+    rows = (cells(data, verifier) for data in every_set(asked.data, asked.size))
+    lines = table(f"set | pairs | as shipped | {heads}", rows)
+    publish(asked, "calibration", "A verifier calibrated on labelled pairs", f"{TOLD}\n\n{conditions()}", lines)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,14 @@ three rules for the passage that decides in the first round, and of the outcome 
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
 import numpy as np
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, table
 from bench.verifier import interval
 from engine.core.settings import Verification
 from engine.core.text import titled
@@ -39,6 +38,10 @@ FOUND = 30  # passages among which ten are considered in each round
 WHOLE = Verification(evidence_from="case", atomic=False, molecular=False)  # a claim is one fact
 OUTCOMES: dict[Outcome, int] = {"supported": SUPPORTIVE, "edited": EDITING, "contradicted": EDITING}
 Claims = list[tuple[str, int]]
+HEADS = (
+    "set | claims | surest | supportive first | first | outcome | called supportive: right | called contradicted: right"
+    " | seconds"
+)
 TOLD = (
     "Claims of public sets, each checked against the passages of its set that are most like it, three in each round. "
     "*Surest*: the verdict decides whose probability times the relevance of its passage is the largest, one that a "
@@ -127,8 +130,8 @@ def _class(check: Check) -> int:
     return CLASSES.index(check.ruling.verdict)  # type: ignore[arg-type]
 
 
-def row(name: str, labels: Ints, found: Sequence[FactRecord | None], seconds: float) -> str:
-    """One line of the table; `seconds` of one processor for all claims."""
+def row(name: str, labels: Ints, found: Sequence[FactRecord | None], seconds: float) -> list[str]:
+    """The cells of a set; `seconds` of one processor for all claims."""
     once = [(one.iterations[0].checks, one.iterations[0].considered) if one else ((), ()) for one in found]
     called = [np.array([rule(*one) for one in once]) for rule in (surest, supportive_first, first)]
     called.append(np.array([OUTCOMES.get(one.outcome, IRRELEVANT) if one else IRRELEVANT for one in found]))
@@ -137,33 +140,25 @@ def row(name: str, labels: Ints, found: Sequence[FactRecord | None], seconds: fl
     scores = [f"{macro_f1(labels, some):.3f}" for some in called]
     low, high = interval(labels, called[-1])
     scores[-1] += f" ({low:.3f} to {high:.3f})"
-    return f"| {name} | {len(labels)} | {' | '.join([*scores, *shares])} | {seconds / len(labels):.2f} |"
+    return [name, str(len(labels)), *scores, *shares, f"{seconds / len(labels):.2f}"]
+
+
+def rows(folder: Path, most: int) -> Iterator[list[str]]:
+    """The rows of the table, with `most` claims of each set."""
+    embedder, verifier = load_embedder(), load_entailment()
+    for name, make in SETS.items():
+        given, claims = make(folder)
+        drawn = Random(11).sample(claims, min(most, len(claims)))
+        start = time.process_time()
+        found = checked(drawn, given, embedder, verifier)
+        yield row(name, np.array([label for _, label in drawn]), found, time.process_time() - start)
 
 
 def main() -> None:
     """Print each row; with --write, store the section."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--claims", type=int, default=250, help="of each set, at most")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
-    embedder, verifier = load_embedder(), load_entailment()
-    table = [
-        "| set | claims | surest | supportive first | first | outcome | called supportive: right | "
-        "called contradicted: right | seconds |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    print(*table, sep="\n")
-    for name, make in SETS.items():
-        given, claims = make(asked.data)
-        drawn = Random(11).sample(claims, min(asked.claims, len(claims)))
-        start = time.process_time()
-        found = checked(drawn, given, embedder, verifier)
-        table.append(row(name, np.array([label for _, label in drawn]), found, time.process_time() - start))
-        print(table[-1], flush=True)
-    if asked.write:
-        title = f"## Claims against several passages\n\n{TOLD}\n\n{conditions()}\n"
-        write_section("claims", "\n".join([title, *table]))
+    asked = arguments(__doc__, data=DATA, claims=(250, "of each set, at most"))
+    lines = table(HEADS, rows(asked.data, asked.claims))
+    publish(asked, "claims", "Claims against several passages", f"{TOLD}\n\n{conditions()}", lines)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from bench.results import table
 from engine.core.settings import Verification
 from engine.corpus.worlds import Draft, PlantedError, World, load_world
 from engine.methods.are.are import check_answer
@@ -174,19 +175,16 @@ def _true(draft: Draft, error: PlantedError, text: str, plain: Callable[[str], s
     return plain(f"{draft.draft[start - 1 : start]}{error.right}{after.group() if after else ''}") in plain(text)
 
 
-def table(found: Row) -> list[str]:
+def tables(found: Row) -> Iterator[str]:
     """The shares by part and by kind of error, as Markdown."""
-    head = (
-        "| drafts | errors | flagged | mended | mended of those with a truth | to the letter | and with suggestions |"
-        " correct facts | flagged | changed | offered for deletion |"
+    heads = (
+        "drafts | errors | flagged | mended | mended of those with a truth | to the letter | and with suggestions"
+        " | correct facts | flagged | changed | offered for deletion"
     )
     keys = ("n_errors", "flagged", "mended", "of_truths", "to_the_letter", "with_suggestions")
     keys += ("n_correct", "correct_flagged", "correct_changed", "offered_for_deletion")
-    lines = [head, "|---|---|---|---|---|---|---|---|---|---|---|"]
-    lines += [
-        f"| {name} | " + " | ".join(str(part[key]) for key in keys) + " |" for name, part in found["parts"].items()
-    ]
-    lines += ["", "| kind of error | errors | mended | and with suggestions |", "|---|---|---|---|"]
-    for kind, (mended, suggested, count) in found["parts"]["together"]["by_kind"].items():
-        lines.append(f"| {kind} | {count} | {mended} | {suggested} |")
-    return lines
+    yield from table(heads, ((name, *(part[key] for key in keys)) for name, part in found["parts"].items()))
+    yield ""
+    kinds = found["parts"]["together"]["by_kind"].items()
+    rows = ((kind, count, mended, suggested) for kind, (mended, suggested, count) in kinds)
+    yield from table("kind of error | errors | mended | and with suggestions", rows)

@@ -9,7 +9,6 @@ overlap, similarity, and the parts and sum of `engine.retrieve.relevance`. Drawn
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, table
 from engine.core.text import sentences, stems
 from engine.models.alignment import clean
 from engine.models.embedder import load_embedder
@@ -137,28 +136,23 @@ def first_and_in_five(scores: Sequence[float], evidence: Sequence[bool]) -> tupl
 
 def main() -> None:
     """Print the table and save it with --write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--claims", type=int, default=max(CLAIMS.values()), help="of each set, at most")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+    asked = arguments(__doc__, data=DATA, claims=(max(CLAIMS.values()), "of each set, at most"))
     embedder, verifier, rng = load_embedder(), load_entailment(), Random(1)
-    table: dict[str, list[str]] = {}
-    heads = []
+    rows: dict[str, list[str]] = {}
+    heads = ["ranking"]
     for name, count in CLAIMS.items():
         pages = drawn(asked.data, name, min(count, asked.claims), rng)
         scored = [(rankings(page, embedder, verifier), page.evidence) for page in pages]
-        heads.append(f"{name}, n = {len(pages)}")
+        heads.append(f"{name}, n = {len(pages)}: first, in five")
         for method in scored[0][0]:
             values = np.array([first_and_in_five(ranked[method], evidence) for ranked, evidence in scored])
             error = values[:, 0].std() / len(values) ** 0.5
-            table.setdefault(method, []).append(f"{values[:, 0].mean():.3f} ({error:.3f}), {values[:, 1].mean():.3f}")
-        print(name, {method: cells[-1] for method, cells in table.items()}, flush=True)
-    lines = ["| ranking | " + " | ".join(f"{head}: first, in five" for head in heads) + " |", "|---" * 5 + "|"]
-    lines += [f"| {method} | " + " | ".join(cells) + " |" for method, cells in table.items()]
-    print(*lines, sep="\n")
-    if asked.write:
-        write_section("evidence", "\n".join([f"## Evidence sentences\n\n{TOLD}\n\n{conditions()}\n", *lines]))
+            rows.setdefault(method, [method]).append(
+                f"{values[:, 0].mean():.3f} ({error:.3f}), {values[:, 1].mean():.3f}"
+            )
+        print(name, {method: cells[-1] for method, cells in rows.items()}, flush=True)
+    lines = table(" | ".join(heads), rows.values())
+    publish(asked, "evidence", "Evidence sentences", f"{TOLD}\n\n{conditions()}", lines)
 
 
 if __name__ == "__main__":

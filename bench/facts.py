@@ -8,7 +8,6 @@ Everything is drawn with a fixed seed. Every figure has its n, and the outcome o
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -19,10 +18,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.drafts import drafts, table
+from bench.drafts import drafts, tables
 from bench.gold_facts import Row, bank_facts, decomposition
 from bench.procedure_facts import judged, shares
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, read_lines, table
 from engine.core.metrics import harmonic_mean
 from engine.core.statistics import bootstrap_of_means
 from engine.core.values import Passage
@@ -92,8 +91,8 @@ def decompositions(rows: Sequence[Row]) -> list[Row]:
 def edits(data: Path, count: int, supportive: int, verifier: Entailment) -> Row:
     """SARI on `count` gold edits and of copying, the share edited, and the share of `supportive` pairs edited."""
     draw = random.Random(1337)
-    rows = draw.sample(_read(data / "vitaminc" / "edits.jsonl"), count)
-    fine = [row for row in _read(data / "vitaminc" / "dev.jsonl") if row["label"] == "supportive"]
+    rows = draw.sample(read_lines(data / "vitaminc" / "edits.jsonl"), count)
+    fine = [row for row in read_lines(data / "vitaminc" / "dev.jsonl") if row["label"] == "supportive"]
     fine = draw.sample(fine, min(supportive, len(fine)))
     scores, exact, changed = [], 0, 0
     for row in rows:
@@ -134,26 +133,23 @@ def speed(verifier: Entailment) -> Row:
     return {"facts": 40, "passages": 10, "seconds": clock, "processor_seconds": processor, "load": os.getloadavg()[0]}
 
 
-def _read(path: Path) -> list[Row]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def main() -> None:
-    """Run the chosen parts; each prints one JSON line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--drafts", type=int, default=40)
-    parser.add_argument("--edits", type=int, default=100)
-    parser.add_argument("--supportive", type=int, default=300)
-    parser.add_argument("--quick", action="store_true", help="only the parts that work without a verifier")
-    parser.add_argument("--write", action="store_true", help="write the sections of bench/RESULTS.md")
-    asked = parser.parse_args()
-    rows = [row for row in _read(asked.data / "propsegment" / "propositions.jsonl") if row["reference"]]
+    """Run the chosen parts; each prints one JSON line, then its section."""
+    asked = arguments(
+        __doc__,
+        data=DATA,
+        drafts=(40, "of each part, at most"),
+        edits=(100, "claims to edit"),
+        supportive=(300, "pairs that need no edit, at most"),
+        quick=(False, "only the parts that work without a verifier"),
+        write=(False, "write the sections of bench/RESULTS.md"),
+    )
+    rows = [row for row in read_lines(asked.data / "propsegment" / "propositions.jsonl") if row["reference"]]
     split_by = decompositions(rows)
     for row in split_by:
         print(json.dumps(row), flush=True)
-    if asked.write:
-        write_section("decomposition", "\n".join(decomposition_report(split_by, judged())))
+    told = f"{conditions()}\n\n{TOLD_FACTS}"
+    publish(asked, "decomposition", "Facts of a sentence", told, decomposition_report(split_by, judged()))
     if asked.quick:
         return
     verifier = load_entailment()
@@ -163,39 +159,41 @@ def main() -> None:
     print(json.dumps({"edits": edited}), flush=True)
     timed = speed(verifier)
     print(json.dumps({"speed": timed}), flush=True)
-    if asked.write:
-        write_section("facts", "\n".join(report(found, edited, timed)))
+    told = f"{conditions()}\n\n{TOLD_ERRORS}"
+    publish(asked, "facts", "Facts: planted errors, smallest edits", told, report(found, edited, timed))
+
+
+TOLD_FACTS = (
+    "PropSegmEnt (dev, test) and sentences of the bank drafts: best-token F1 of the facts (95% interval, sentences"
+    " drawn anew) and of the gold ones, error of the count, seconds a sentence. The held-out drafts were not read"
+    " while the rules were made, and their gold facts were written before the rules were measured on them."
+)
+TOLD_ERRORS = (
+    "Bank investigation, evidence from the passages of each question, embedded models. Mended: the run itself puts"
+    " the truth in the place of the error, up to the auxiliary of a perfect; to the letter: without that allowance."
+    " With suggestions: the reader accepts all that is offered, deletions among it; a claim from nowhere is mended"
+    " only so, since the text stays where nothing settles it. Goals: flagged 0.8, mended 0.6, changed at most 0.05."
+)
 
 
 def decomposition_report(split_by: Sequence[Row], procedures: Sequence[Row]) -> list[str]:
-    """The section of the results page about the facts of a sentence."""
+    """The tables of the results page about the facts of a sentence."""
+    rows = (
+        f"{row['decomposition']} | {row['split']} | {row['n']} | {row['precision']:.3f} ({row['low']:.3f} to"
+        f" {row['high']:.3f}) | {row['recall']:.3f} | {row['count_error']:.2f} | {row['seconds']:.3f}"
+        for row in split_by
+    )
     return [
-        f"## Facts of a sentence\n\n{conditions()}\n",
-        "PropSegmEnt (dev, test) and sentences of the bank drafts: best-token F1 of the facts (95% interval, sentences"
-        " drawn anew) and of the gold ones, error of the count, seconds a sentence. The held-out drafts were not read"
-        " while the rules were made, and their gold facts were written before the rules were measured on them.\n",
-        "| splitter | set | sentences | of the facts | of the gold ones | count | seconds |",
-        "|---|---|---|---|---|---|---|",
-        *(
-            f"| {row['decomposition']} | {row['split']} | {row['n']} | {row['precision']:.3f} ({row['low']:.3f} to"
-            f" {row['high']:.3f}) | {row['recall']:.3f} | {row['count_error']:.2f} | {row['seconds']:.3f} |"
-            for row in split_by
-        ),
+        *table("splitter | set | sentences | of the facts | of the gold ones | count | seconds", rows),
         "\nLaboratory procedures, facts of the rules, each read by one reader (95% interval by Wilson).\n",
         *shares(procedures),
     ]
 
 
 def report(found: Row, edited: Row, timed: Row) -> list[str]:
-    """The section of the results page about planted errors, edits and speed."""
+    """The tables of the results page about planted errors, edits and speed."""
     return [
-        f"## Facts: planted errors, smallest edits\n\n{conditions()}\n",
-        "Bank investigation, evidence from the passages of each question, embedded models. Mended: the run itself puts"
-        " the truth in the place of the error, up to the auxiliary of a perfect; to the letter: without that allowance."
-        " With suggestions: the reader accepts all that is offered, deletions among it; a claim from nowhere is mended"
-        " only so, since the text stays where nothing settles it. Goals: flagged 0.8, mended 0.6, changed at most 0.05."
-        "\n",
-        *table(found),
+        *tables(found),
         "",
         f"Smallest edits, VitaminC, n = {edited['n']}: SARI {edited['sari']:.1f}"
         f" ({edited['low']:.1f} to {edited['high']:.1f}; copying {edited['sari_of_copying']:.1f}; goal 45),"

@@ -12,8 +12,6 @@ the guards run: all of them, all but each in turn, and none. The seed is fixed.
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +22,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, read_lines, table
 from bench.verifier import drafts
 from engine.core.settings import Verification
 from engine.core.text import sentences
@@ -266,58 +264,49 @@ def _own_sentences(data: Path, rng: random.Random) -> Iterator[tuple[str, Eviden
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    return list(map(json.loads, path.open(encoding="utf-8"))) if path.exists() else []
+    return read_lines(path) if path.exists() else []
 
 
 def _evidence(text: str, title: str = "") -> Evidence:
     return Evidence(text=text, title=title, source="case")
 
 
-def table(found: dict[str, tuple[int, list[Row]]]) -> list[str]:
-    """The rows of each set, as Markdown."""
-    heads = ("set", "pairs", "guards", "macro-F1", "F1 supportive / editing / irrelevant", "verdicts turned")
-    heads = (*heads, "supportive and sure: right", "supportive, unsure: right")
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for name, (count, rows) in found.items():
-        for row in rows:
-            scores = " / ".join("-" if np.isnan(score) else str(score) for score in row["f1"])
-            right = " | ".join(f"{good} of {called}" for good, called in (row["sure"], row["unsure"]))
-            head = f"| {name} | {count} | {row['guards']} | {row['macro_f1']} | {scores} | {row['turned']} |"
-            lines.append(f"{head} {right} |")
-    return lines
-
-
-def main() -> None:
-    """Measure, print each row, and save with --write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--pairs", type=int, default=300)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+def rows(data: Path, count: int) -> Iterator[list[object]]:
+    """The rows of the table: each set under each switch."""
     verifier, embedder = load_entailment(), load_embedder()
     sets = {
-        "VitaminC dev": drawn(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
-        "COVID-Fact": drawn(asked.data / "covidfact" / "verify.jsonl", asked.pairs),
-        "FEVER symmetric": drawn(asked.data / "fever_symmetric" / "verify.jsonl", asked.pairs),
-        "HealthVer": drawn(asked.data / "healthver" / "verify.jsonl", asked.pairs),
-        "orders, half of them turned round": turned_round(asked.data),
-        **stated_plainly(asked.data),
-        NAMES_EXCHANGED: exchanged_names(asked.data),
-        OTHER_ROLES: other_roles(asked.data),
-        OWN_FACTS: own_facts(asked.data),
-        ELSEWHERE: of_another_page(asked.data, embedder),
+        "VitaminC dev": drawn(data / "vitaminc" / "dev.jsonl", count),
+        "COVID-Fact": drawn(data / "covidfact" / "verify.jsonl", count),
+        "FEVER symmetric": drawn(data / "fever_symmetric" / "verify.jsonl", count),
+        "HealthVer": drawn(data / "healthver" / "verify.jsonl", count),
+        "orders, half of them turned round": turned_round(data),
+        **stated_plainly(data),
+        NAMES_EXCHANGED: exchanged_names(data),
+        OTHER_ROLES: other_roles(data),
+        OWN_FACTS: own_facts(data),
+        ELSEWHERE: of_another_page(data, embedder),
         "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }
-    found = {}
     for name, pairs in sets.items():
         if not pairs:
             print(f"{name}: absent, skipped")
             continue
         reader = OfSentences(verifier) if name in FACTS else verifier
-        found[name] = (len(pairs), measured(pairs, reader, embedder))
-        print(json.dumps({name: found[name]}), flush=True)
-    if asked.write:
-        write_section("guards", "\n".join([f"## Guards on the verifier's verdicts\n\n{conditions()}\n", *table(found)]))
+        for row in measured(pairs, reader, embedder):
+            scores = " / ".join("-" if np.isnan(score) else str(score) for score in row["f1"])
+            right = [f"{good} of {called}" for good, called in (row["sure"], row["unsure"])]
+            yield [name, len(pairs), row["guards"], row["macro_f1"], scores, row["turned"], *right]
+
+
+def main() -> None:
+    """Measure, print each row, and save with --write."""
+    asked = arguments(__doc__, data=DATA, pairs=(300, "of each public set, at most"))
+    heads = (
+        "set | pairs | guards | macro-F1 | F1 supportive / editing / irrelevant | verdicts turned"
+        " | supportive and sure: right | supportive, unsure: right"
+    )
+    lines = table(heads, rows(asked.data, asked.pairs))
+    publish(asked, "guards", "Guards on the verifier's verdicts", conditions(), lines)
 
 
 if __name__ == "__main__":

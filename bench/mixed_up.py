@@ -8,7 +8,6 @@ guards of a check. The seed is fixed.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, table
 from engine.core.settings import Verification
 from engine.english.notation import amounts
 from engine.english.statements import split
@@ -88,26 +87,25 @@ def outcomes(pairs: Sequence[tuple[str, str]], verifier: EmbeddedVerifier, embed
     return [whole, [r.verdict for r in rulings], ["unsure" if r.unsure else r.verdict for r in kept]]
 
 
-def main() -> None:
-    """Measure, print, and save with --write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+def rows(data: Path) -> Iterator[list[object]]:
+    """The rows of the table."""
     verifier, embedder = load_embedded(), load_embedder()
-    heads = "facts | n | by windows: borne out | contradicted | by what is read: borne out | contradicted"
-    lines = [f"| {heads} | with guards: borne out, sure | contradicted, sure |", f"|{'---|' * 8}"]
     kinds, places = (("number", numbers), ("name", named)), ((False, "sentence"), (True, "fact of the sentence"))
     for (kind, values), (within, where) in itertools.product(kinds, places):
-        triples = list(drawn(asked.data, values, within))
+        triples = list(drawn(data, values, within))
         for place, name in enumerate((f"with a {kind}, as they are", f"with the {kind} of another {where}")):
             found = outcomes([(triple[place], triple[2]) for triple in triples], verifier, embedder)
             shares = [one.count(v) / len(triples) for one in found for v in ("supportive", "editing_required")]
-            lines.append(f"| {name} | {len(triples)} | {' | '.join(f'{share:.2f}' for share in shares)} |")
-            print(lines[-1], flush=True)
-    if asked.write:
-        head = ["## Claims that mix up two places", "", f"Made from CLAP NQ, embedded verifier. {conditions()}", ""]
-        write_section("mixed_up", "\n".join([*head, *lines]))
+            yield [name, len(triples), *(f"{share:.2f}" for share in shares)]
+
+
+def main() -> None:
+    """Measure, print, and save with --write."""
+    asked = arguments(__doc__, data=DATA)
+    heads = "facts | n | by windows: borne out | contradicted | by what is read: borne out | contradicted"
+    lines = table(f"{heads} | with guards: borne out, sure | contradicted, sure", rows(asked.data))
+    told = f"Made from CLAP NQ, embedded verifier. {conditions()}"
+    publish(asked, "mixed_up", "Claims that mix up two places", told, lines)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ seed is fixed.
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import re
 from collections import defaultdict
@@ -20,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.results import conditions, write_section
+from bench.results import DATA, arguments, conditions, publish, read_lines, table
 from engine.core.text import sentences
 from engine.models.alignment import clean
 from engine.models.verdicts import combine
@@ -141,8 +139,8 @@ def texts(data: Path) -> Iterator[str]:
     """The sentences of the sets' evidence, each once."""
     seen: set[str] = set()
     for name in SETS:
-        for line in (data / f"{name}.jsonl").open(encoding="utf-8"):
-            evidence = json.loads(line)["evidence"]
+        for record in read_lines(data / f"{name}.jsonl"):
+            evidence = record["evidence"]
             text = clean(evidence if isinstance(evidence, str) else " ".join(evidence))
             for start, end in sentences(text):
                 if len(text[start:end].split()) <= WORDS and text[start:end] not in seen:
@@ -172,34 +170,27 @@ def shares(probabilities: Sequence[np.ndarray], verifier: EmbeddedVerifier) -> t
     return called.count("supportive") / len(called), called.count("editing_required") / len(called)
 
 
-def main() -> None:
-    """Measure, print, and save with --write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+def rows(data: Path) -> Iterator[list[object]]:
+    """The rows of the table."""
     verifier = load_embedded()
-    heads = "notation | sentences | same value: borne out | contradicted | other value: borne out | contradicted"
-    lines = [f"| {heads} |", f"|{'---|' * 6}"]
-    for kind, triples in drawn(asked.data).items():
+    for kind, triples in drawn(data).items():
         for how in ("as written", "in one notation"):
-            row = []
+            row: list[float] = []
             for place in (1, 2):
                 pairs = [(triple[0], triple[place]) for triple in triples]
                 if how == "as written":
                     row += shares([verifier.classify([pair]) for pair in pairs], verifier)
                 else:
                     row += shares([rows for rows, _ in verifier.by_window(pairs)], verifier)
-            lines.append(f"| {kind}, {how} | {len(triples)} | {' | '.join(f'{one:.2f}' for one in row)} |")
-            print(lines[-1], flush=True)
-    if asked.write:
-        head = [
-            "## Values in another notation",
-            "",
-            f"Made pairs of real sentences, embedded verifier. {conditions()}",
-            "",
-        ]
-        write_section("notation", "\n".join([*head, *lines]))
+            yield [f"{kind}, {how}", len(triples), *(f"{one:.2f}" for one in row)]
+
+
+def main() -> None:
+    """Measure, print, and save with --write."""
+    asked = arguments(__doc__, data=DATA)
+    heads = "notation | sentences | same value: borne out | contradicted | other value: borne out | contradicted"
+    told = f"Made pairs of real sentences, embedded verifier. {conditions()}"
+    publish(asked, "notation", "Values in another notation", told, table(heads, rows(asked.data)))
 
 
 if __name__ == "__main__":

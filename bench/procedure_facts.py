@@ -9,7 +9,6 @@ it may say less, but not something else.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 from scipy.stats import binomtest
 
 from bench.drafts import Row
+from bench.results import read_lines
 from engine.core.text import sentences
 from engine.corpus.worlds import load_world
 from engine.methods.are.decompose import decompose
@@ -58,8 +58,7 @@ def _lot(pair: tuple[str, str]) -> str:
 
 def judged() -> list[Row]:
     """The facts drawn today that have a judgement: `grammatical` and `true`, each a bool."""
-    lines = map(json.loads, JUDGED.read_text(encoding="utf-8").splitlines())
-    known = {(row["sentence"], row["fact"]): row for row in lines}
+    known = {(row["sentence"], row["fact"]): row for row in read_lines(JUDGED)}
     return [known[key] for row in drawn() if (key := (row["sentence"], row["fact"])) in known]
 
 

@@ -8,13 +8,12 @@ The seed is fixed.
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Iterator, Sequence
 
 from plotly import data
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish, table
 from engine.core.text import BETWEEN_CELLS
 from engine.models.verdicts import combine
 from engine.models.verifier import EmbeddedVerifier, load_embedded
@@ -50,17 +49,17 @@ def claims(rng: random.Random, size: int) -> Iterator[tuple[str, Claim]]:
         for _ in range(TABLES):
             rows = rng.sample(pool, size)
             lines = (BETWEEN_CELLS.join(cells) for cells in (columns, *rows))
-            table = f"{caption}\n\n" + "\n".join(lines) + "\n"
+            text = f"{caption}\n\n" + "\n".join(lines) + "\n"
             row, place = rng.choice(rows), rng.randrange(1, len(columns))
             others = [other[place] for other in rows if other[place] != row[place]]
             says = f"The {columns[place].lower()} of {row[0]} is {{}}."
-            yield KINDS[0], (says.format(row[place]), table)
+            yield KINDS[0], (says.format(row[place]), text)
             if others:
-                yield KINDS[1], (says.format(rng.choice(others)), table)
+                yield KINDS[1], (says.format(rng.choice(others)), text)
             numbers = [cell for cell in row[1:] if cell[0].isdigit() and cell != row[place]]
             if row[place][0].isdigit():
-                yield KINDS[2], (says.format(rng.choice(numbers)), table)
-                yield KINDS[3], (says.format(changed(row[place], rng)), table)
+                yield KINDS[2], (says.format(rng.choice(numbers)), text)
+                yield KINDS[3], (says.format(changed(row[place], rng)), text)
 
 
 def changed(cell: str, rng: random.Random) -> str:
@@ -76,25 +75,24 @@ def verdicts(verifier: EmbeddedVerifier, pairs: Sequence[Claim], by_rows: bool) 
     return [combine(verifier.classify([pair]), [(0, 0)], verifier.thresholds).verdict for pair in pairs]
 
 
-def main() -> None:
-    """Measure, print, and save with --write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+def outcomes() -> Iterator[list[object]]:
+    """The shares borne out and contradicted, by the tables' size and the kind of claim."""
     verifier, rng = load_embedded(), random.Random(1337)
-    lines = ["| rows | claim | claims | text as it is: borne out | contradicted | by rows: borne out | contradicted |"]
-    lines.append(f"|{'---|' * 7}")
     for size in SIZES:
         drawn = list(claims(rng, size))
         for kind in KINDS:
             pairs = [pair for name, pair in drawn if name == kind]
             found = [verdicts(verifier, pairs, by_rows) for by_rows in (False, True)]
             shares = [one.count(v) / len(pairs) for one in found for v in ("supportive", "editing_required")]
-            lines.append(f"| {size} | {kind} | {len(pairs)} | {' | '.join(f'{share:.2f}' for share in shares)} |")
-            print(lines[-1], flush=True)
-    if asked.write:
-        head = ["## Claims about a table", "", f"Made claims on real data, embedded verifier. {conditions()}", ""]
-        write_section("tables", "\n".join([*head, *lines]))
+            yield [size, kind, len(pairs), *(f"{share:.2f}" for share in shares)]
+
+
+def main() -> None:
+    """Measure, print, and save with --write."""
+    asked = arguments(__doc__)
+    heads = "rows | claim | claims | text as it is: borne out | contradicted | by rows: borne out | contradicted"
+    told = f"Made claims on real data, embedded verifier. {conditions()}"
+    publish(asked, "tables", "Claims about a table", told, table(heads, outcomes()))
 
 
 if __name__ == "__main__":

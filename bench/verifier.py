@@ -7,11 +7,9 @@ class, expected calibration error, pairs per second. A missing set is skipped wi
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish, read_lines, table
 from engine.core.errors import FileError
 from engine.core.files import ASSETS
 from engine.core.text import sentences
@@ -42,10 +40,9 @@ TOLD = (
     "the share of the claim's longer words that the evidence has, with its two cuts and their classes chosen on the "
     "fitted part; majority is the fitted part's most frequent class. Intervals: 95%, pairs drawn anew 1,000 times."
 )
-HEAD = (
-    "| set | pairs | macro-F1 (interval) | word overlap / majority | F1 supportive / editing / irrelevant "
-    "| precision of the same | ECE | pairs/s |",
-    "|---|---|---|---|---|---|---|---|",
+HEADS = (
+    "set | pairs | macro-F1 (interval) | word overlap / majority | F1 supportive / editing / irrelevant "
+    "| precision of the same | ECE | pairs/s"
 )
 
 
@@ -55,11 +52,10 @@ def drafts(folder: Path = DRAFTS) -> list[Pair]:
     A planted error needs editing, an unsupported claim is irrelevant, the corrected sentence and every other one is
     supportive.
     """
-    records = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    passages = {record["id"]: [p["quote"] for p in record["passages"]] for record in records}
+    questions = read_lines(folder / "questions.jsonl")
+    passages = {record["id"]: [p["quote"] for p in record["passages"]] for record in questions}
     pairs: list[Pair] = []
-    for line in (folder / "drafts.jsonl").read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
+    for record in read_lines(folder / "drafts.jsonl"):
         for start, end in sentences(record["draft"]):
             pairs += sentence_pairs(record["draft"][start:end], record["errors"], passages[record["question_id"]])
     return pairs
@@ -167,7 +163,7 @@ def row(one: Measured) -> str:
         f"{expected_calibration_error(one.scores, one.labels):.3f}",
         f"{len(one.labels) / one.seconds:.0f}",
     ]
-    return "| " + " | ".join(cells) + " |"
+    return " | ".join(cells)
 
 
 def _three(values: Sequence[float]) -> str:
@@ -177,10 +173,8 @@ def _three(values: Sequence[float]) -> str:
 def reliability_table(sets: Sequence[Measured]) -> list[str]:
     """Top probability against share right, over all given sets together."""
     rows = reliability(np.concatenate([s.scores for s in sets]), np.concatenate([s.labels for s in sets]))
-    lines = ["", "| top probability | pairs | mean probability | share right |", "|---|---|---|---|"]
-    return lines + [
-        f"| {low:.1f} to {low + 0.1:.1f} | {n} | {mean:.2f} | {right:.2f} |" for low, n, mean, right in rows
-    ]
+    cells = (f"{low:.1f} to {low + 0.1:.1f} | {n} | {mean:.2f} | {right:.2f}" for low, n, mean, right in rows)
+    return ["", *table("top probability | pairs | mean probability | share right", cells)]
 
 
 def public_sets(folder: Path, size: int = SIZE) -> list[HeldOut]:
@@ -190,34 +184,40 @@ def public_sets(folder: Path, size: int = SIZE) -> list[HeldOut]:
     return [*sets, HeldOut(WHOLE, whole.pairs, [False] * len(whole.pairs))]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def report(sets: Sequence[HeldOut], verifier: Entailment) -> Iterator[str]:
+    """The table, and how reliable the probabilities are on the public sets."""
+    measured: list[Measured] = []
+
+    def rows() -> Iterator[str]:
+        for data in sets:
+            measured.append(measure(data, verifier))
+            yield row(measured[-1])
+
+    yield from table(HEADS, rows())
+    if public := [one for one in measured if one.name not in (WHOLE, DRAFTED)]:
+        yield from reliability_table(public)
+
+
+def main() -> None:
     """Print the table; with --write and the public sets, store it."""
     import torch
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the public sets")
-    parser.add_argument("--weights", type=Path, default=FOLDER, help="folder of the weights to measure")
-    parser.add_argument("--verifier", help="a verifier by name instead of a folder of weights")
-    parser.add_argument("--size", type=int, default=SIZE, help="most pairs per part of a set")
-    parser.add_argument("--threads", type=int, default=0, help="torch threads; 0 leaves them as they are")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    options = parser.parse_args(arguments)
+    options = arguments(
+        __doc__,
+        data=(Path("data"), "folder of the public sets"),
+        weights=(FOLDER, "folder of the weights to measure"),
+        verifier=("", "a verifier by name instead of a folder of weights"),
+        size=(SIZE, "most pairs per part of a set"),
+        threads=(0, "torch threads; 0 leaves them as they are"),
+    )
     if options.threads:
         torch.set_num_threads(options.threads)
     verifier = load_entailment(options.verifier) if options.verifier else load_embedded(options.weights)
     verifier.judge([("warm", "up")])
-    table, measured = list(HEAD), []
-    print(*HEAD, sep="\n")
-    for data in sets_that_are_there(options.data, options.size):
-        measured.append(measure(data, verifier))
-        table.append(row(measured[-1]))
-        print(table[-1], flush=True)
-    public = [one for one in measured if one.name not in (WHOLE, DRAFTED)]
-    extra = reliability_table(public) if public else []
-    print(*extra, sep="\n")
-    if public and options.write:
-        title = f"## Evidence verifier, committed weights\n\n{TOLD}\n\n{conditions(threads=torch.get_num_threads())}\n"
-        write_section("verifier", "\n".join([title, *table, *extra]))
+    sets = sets_that_are_there(options.data, options.size)
+    options.write &= any(data.name not in (WHOLE, DRAFTED) for data in sets)
+    told = f"{TOLD}\n\n{conditions(threads=torch.get_num_threads())}"
+    publish(options, "verifier", "Evidence verifier, committed weights", told, report(sets, verifier))
 
 
 def sets_that_are_there(folder: Path, size: int = SIZE) -> list[HeldOut]:

@@ -50,8 +50,8 @@ def test_an_absent_folder_is_said(tmp_path, capsys):
 def test_the_row_by_hand():
     scores = np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.7, 0.2, 0.1]], np.float32)
     one = Measured("own", np.array([0, 1, 1]), np.array([0, 1, 0]), scores, 0.5, (0.25, 0.4))
-    assert row(one).startswith("| own | 3 | 0.667 (")
-    assert row(one).endswith(" | 0.25 / 0.40 | 0.67 / 0.67 / - | 0.50 / 1.00 / - | 0.333 | 6 |")
+    assert row(one).startswith("own | 3 | 0.667 (")
+    assert row(one).endswith(" | 0.25 / 0.40 | 0.67 / 0.67 / - | 0.50 / 1.00 / - | 0.333 | 6")
     assert reliability_table([one])[-1] == "| 0.9 to 1.0 | 1 | 0.90 | 1.00 |"
 
 
