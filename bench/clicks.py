@@ -8,8 +8,6 @@ other work on the machine hardly counts.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
 import statistics
@@ -19,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish, table
 from engine.cases.bundled import EXAMPLE, take_in
 from engine.cases.store import CaseStore
 from tests.trust.prepared import prepared_folder
@@ -160,33 +158,24 @@ def summary(each: list[tuple[str, float]]) -> dict[str, Any]:
     return {"median": round(statistics.median(ms for _, ms in each)), "slowest": round(most), "control": control}
 
 
-def section(found: dict[str, Any], busy: float) -> str:
-    """The section of bench/RESULTS.md: one row per page."""
-    rows = [
-        f"| {name} | {one['elements']:,} | {one['clicks']} | {one.get('median', '')} | {one.get('slowest', '')} "
-        f"| {one.get('control', '')} |"
-        for name, one in found.items()
-    ]
-    told = f"{conditions()} The machine was shared: load average {busy:.0f}."
-    head = "| page | elements | clicks | median, ms | slowest, ms | slowest control |"
-    return "\n".join(
-        ["## Main-thread work per click", "", ABOUT, "", told, "", head, "|---|---|---|---|---|---|", *rows]
-    )
-
-
 def main() -> None:
-    """Print the figures as one JSON line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prepared", type=Path, help="a data folder with the sample corpora (default: made)")
-    parser.add_argument("--pages", nargs="*", default=list(PAGES), choices=list(PAGES))
-    parser.add_argument("--each", action="store_true", help="every click to standard error")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+    """Print a row per page, and save them with --write."""
+    asked = arguments(
+        __doc__,
+        prepared={"type": Path, "help": "a data folder with the sample corpora (default: made)"},
+        pages={"nargs": "*", "default": list(PAGES), "choices": list(PAGES)},
+        each=(False, "every click to standard error"),
+    )
     with prepared_folder(asked.prepared) as prepared:
         found = measured(prepared, asked.pages, asked.each)
-    print(json.dumps(found))
-    if asked.write:
-        write_section("clicks", section(found, os.getloadavg()[0]))
+    rows = (
+        f"{name} | {one['elements']:,} | {one['clicks']} | {one.get('median', '')} | {one.get('slowest', '')}"
+        f" | {one.get('control', '')}"
+        for name, one in found.items()
+    )
+    told = f"{ABOUT}\n\n{conditions()} The machine was shared: load average {os.getloadavg()[0]:.0f}."
+    lines = table("page | elements | clicks | median, ms | slowest, ms | slowest control", rows)
+    publish(asked, "clicks", "Main-thread work per click", told, lines)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ so this table changes with them. An instrument without a section there has no ro
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 from scipy.stats import binomtest
 
-from bench.results import RESULTS, write_section
+from bench.results import RESULTS, arguments, write_section
 
 CARDS = RESULTS.parent.parent / "assets" / "models"
 SECTION = "instruments"
@@ -312,10 +311,9 @@ def table(results: str) -> str:
 
 def main() -> None:
     """Print the table, or write it into bench/RESULTS.md."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true")
+    asked = arguments(__doc__)
     text = table(Path(RESULTS).read_text(encoding="utf-8"))
-    if parser.parse_args().write:
+    if asked.write:
         write_section(SECTION, text)
     print(text)
 

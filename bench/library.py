@@ -7,7 +7,6 @@ the median of several calls, so other work on the machine does not count.
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
 from engine.cases.store import CaseStore, write
@@ -91,20 +90,14 @@ def measured(count: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure, print, and save the figures in RESULTS.md with --write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=10_000)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    asked = parser.parse_args()
+    asked = arguments(__doc__, cases=(10_000, "in the library"))
     found = measured(asked.cases)
     size = len(msgspec.json.encode(made_case(0, random.Random(7))))
     lines = [f"| {name} | {taken * 1000:.1f} |" for name, taken in found.items()]
     listed = found["all of them"]
     said = f"Listing all takes {listed:.3f} s, {'under' if listed < LIMIT else 'OVER'} the limit of {LIMIT} s."
-    table = "\n".join(("| what | processor ms |", "| --- | ---: |", *lines))
-    text = f"## The library\n\n{asked.cases:,} cases of {size:,} bytes each. {said} {conditions()}\n\n{table}"
-    print(text)
-    if asked.write:
-        write_section("library", text)
+    told = f"{asked.cases:,} cases of {size:,} bytes each. {said} {conditions()}"
+    publish(asked, "library", "The library", told, ["| what | processor ms |", "| --- | ---: |", *lines])
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ style, layout and paint are done. No model or server is involved. `--write` puts
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import statistics
 from typing import Any
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, drawing
 
 PASSAGES, TOKENS, ANSWER, SENTENCES = 15, 150, 48, 4
@@ -83,25 +82,13 @@ def task_seconds(tools: Any) -> float:
 
 def main() -> None:
     """Measure, print, and save with --write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    options = parser.parse_args()
+    options = arguments(__doc__)
     times, own = measure()
     line = f"- {own:.0f} ms of main-thread CPU time per click (aim: under 250 ms); until the second frame"
     line += f" after it {statistics.median(times):.0f} ms (median), {min(times):.0f} ms (shortest)"
-    text = "\n".join(
-        (
-            "## Recolouring the passages after a click in the answer",
-            "",
-            f"{PASSAGES} passages of {TOKENS} tokens, {CLICKS} clicks in Chromium. {conditions()} Load average"
-            f" during the run: {os.getloadavg()[0]:.0f}.",
-            "",
-            line,
-        )
-    )
-    print(text)
-    if options.write:
-        write_section("recolour", text)
+    told = f"{PASSAGES} passages of {TOKENS} tokens, {CLICKS} clicks in Chromium. {conditions()}"
+    told += f" Load average during the run: {os.getloadavg()[0]:.0f}."
+    publish(options, "recolour", "Recolouring the passages after a click in the answer", told, [line])
 
 
 if __name__ == "__main__":

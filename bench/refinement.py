@@ -11,7 +11,6 @@ Passages and temperature suit a small model: at most two labelled relevant and f
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import itertools
 import json
@@ -28,7 +27,7 @@ import torch
 from msgspec.structs import replace
 
 from bench.refinement_kinds import KINDS, stored, supported_sentences
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish
 from engine.analyses.refinement import analysis_of
 from engine.cases.bundled import file_of
 from engine.cases.case_file import write_case_file
@@ -57,23 +56,25 @@ Run = tuple[str, int]  # question, seed
 
 def main() -> None:
     """Search for every kind, save its case, print the counts, and save them with --write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=500, help="most runs per kind")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="of effect (default: all); may be repeated")
-    parser.add_argument("--model", default="embedded")
-    parser.add_argument("--cases", type=Path, default=None, help="folder for the case of each kind")
-    parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    options = parser.parse_args()
+    options = arguments(
+        __doc__,
+        runs=(500, "most runs per kind"),
+        kind={"action": "append", "choices": KINDS, "help": "of effect (default: all); may be repeated"},
+        model=("embedded", "the writer"),
+        cases={"type": Path, "help": "folder for the case of each kind"},
+        workers=(1, "processes, one thread each"),
+    )
     start = time.perf_counter()
     searches = [search(kind, options.model, options.runs, options.workers) for kind in options.kind or KINDS]
     if options.cases is not None:
         for found in searches:
             save(found, options.cases)
-    text = section(searches, options, time.perf_counter() - start)
-    print(text)
-    if options.write:
-        write_section("refinement", text)
+    told = (
+        f"{conditions(model=options.model)} {PASSAGES} passages, temperature {TEMPERATURE}; {options.workers} "
+        f"processes, {time.perf_counter() - start:.0f} s in all. Each kind is searched for until it occurs on an "
+        f"answer that its citations fully support, in at most {options.runs} runs."
+    )
+    publish(options, "refinement", "Refinement: what a second pass does to answers", told, counts(searches))
 
 
 @dataclass
@@ -170,7 +171,7 @@ def save(found: Search, folder: Path) -> None:
     file_of(name, folder).write_bytes(gzip.compress(write_case_file(whole), mtime=0))
 
 
-def section(searches: Sequence[Search], options: argparse.Namespace, seconds: float) -> str:
+def counts(searches: Sequence[Search]) -> list[str]:
     """The counts in words, with the kinds that never occurred."""
     outcomes = sum((found.outcomes for found in searches), Counter[str]())
     lines = [
@@ -179,19 +180,7 @@ def section(searches: Sequence[Search], options: argparse.Namespace, seconds: fl
         for found in searches
     ]
     ends = ", ".join(f"{name}: {count}" for name, count in sorted(outcomes.items()))
-    return "\n".join(
-        [
-            "## Refinement: what a second pass does to answers",
-            "",
-            f"{conditions(model=options.model)} {PASSAGES} passages, temperature {TEMPERATURE}; {options.workers} "
-            f"processes, {seconds:.0f} s in all. Each kind is searched for until it occurs on an answer that its "
-            f"citations fully support, in at most {options.runs} runs.",
-            "",
-            *lines,
-            "",
-            f"Outcomes: {ends}.",
-        ]
-    )
+    return [*lines, "", f"Outcomes: {ends}."]
 
 
 if __name__ == "__main__":

@@ -13,19 +13,19 @@ against their questions and claims, with the settings for that size and with tho
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from bm25s.stopwords import STOPWORDS_EN
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish, read_lines, table
 from engine.core.progress import Watch
 from engine.core.text import titled
 from engine.corpus import cells
@@ -143,62 +143,53 @@ def per_million(rows: list[dict], field: str) -> float:
     return (rows[-1][field] - rows[0][field]) / (rows[-1]["passages"] - rows[0]["passages"]) * 1e6
 
 
-def report(rows: list[dict], recalled: list[str]) -> str:
-    """The section of bench/RESULTS.md."""
-    lines = [
-        "## Scale: stored vectors",
-        "",
-        conditions(vectors=f"{DIMENSIONS} dimensions, drawn"),
-        "",
-        "| passages | ingest, processor s | BM25, processor s | peak, ingest | peak, with search | on disk |"
-        " recall@10 | search / embedding a question: dense | BM25 | hybrid |",
-        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for row in rows:
-        ratios = " | ".join(f"{row['ratios'][mode]:.2f}" for mode in ("dense", "bm25", "hybrid"))
-        lines.append(
-            f"| {row['passages']:,} | {row['ingest_seconds']:.0f} | {row['words_seconds']:.0f} |"
-            f" {row['ingest_gb']:.2f} GB | {row['search_gb']:.2f} GB | {row['disk_gb']:.2f} GB | {row['recall']:.3f} |"
-            f" {ratios} |"
-        )
+def report(rows: list[dict], recalled: list[str]) -> Iterator[str]:
+    """The lines of the section of bench/RESULTS.md."""
+    heads = (
+        "passages | ingest, processor s | BM25, processor s | peak, ingest | peak, with search | on disk |"
+        " recall@10 | search / embedding a question: dense | BM25 | hybrid"
+    )
+    cells = (
+        f"{row['passages']:,} | {row['ingest_seconds']:.0f} | {row['words_seconds']:.0f} |"
+        f" {row['ingest_gb']:.2f} GB | {row['search_gb']:.2f} GB | {row['disk_gb']:.2f} GB | {row['recall']:.3f} | "
+        + " | ".join(f"{row['ratios'][mode]:.2f}" for mode in ("dense", "bm25", "hybrid"))
+        for row in rows
+    )
+    yield from table(heads, cells, " ---: ")
     if len(rows) > 1:
         memory, disk = per_million(rows, "search_gb"), per_million(rows, "disk_gb")
-        lines += [
-            "",
-            f"Each further million passages takes {memory:.2f} GB of memory and {disk:.2f} GB of disk;"
+        yield (
+            f"\nEach further million passages takes {memory:.2f} GB of memory and {disk:.2f} GB of disk;"
             f" {DIMENSIONS * 4 * 1e6 / 2**30:.2f} GB of the disk are vectors. At this rate {WIKI_DPR:.0f} million"
             f" (wiki_dpr) take {rows[-1]['search_gb'] + memory * (WIKI_DPR - rows[-1]['passages'] / 1e6):.0f} GB of"
-            f" memory and {disk * WIKI_DPR:.0f} GB of disk (arithmetic, not measured; 768 dimensions take more).",
-        ]
-    return "\n".join([*lines, *(["", *recalled] if recalled else [])])
+            f" memory and {disk * WIKI_DPR:.0f} GB of disk (arithmetic, not measured; 768 dimensions take more)."
+        )
+    if recalled:
+        yield from ("", *recalled)
 
 
 def real_texts(data: Path) -> tuple[list[str], list[str]]:
     """The texts of the public sets, and their questions and claims, each once."""
     texts, asked = [], []
     for name in ("xquad_en", "nq_gold_passage", "clapnq"):
-        texts += [titled(row.get("title", ""), row["text"]) for row in _lines(data / name / "corpus.jsonl")]
-        asked += [row["text"] for row in _lines(data / name / "queries.jsonl")]
-    for row in _lines(data / "hotpotqa_100" / "qa.jsonl"):
+        texts += [titled(row.get("title", ""), row["text"]) for row in read_lines(data / name / "corpus.jsonl")]
+        asked += [row["text"] for row in read_lines(data / name / "queries.jsonl")]
+    for row in read_lines(data / "hotpotqa_100" / "qa.jsonl"):
         texts += [titled(p["title"], " ".join(p["sentences"])) for p in row["passages"]]
         asked.append(row["question"])
     for name in ("vitaminc/train", "vitaminc/dev", "climate_fever/verify", "healthver/verify", "covidfact/verify"):
-        rows = _lines(data / f"{name}.jsonl")
+        rows = read_lines(data / f"{name}.jsonl")
         texts += [row["evidence"] for row in rows]
         asked += [row["claim"] for row in rows]
-    for row in _lines(data / "fool_me_twice" / "verify.jsonl"):
+    for row in read_lines(data / "fool_me_twice" / "verify.jsonl"):
         texts += [*row["evidence"], *row.get("retrieved", [])]
         asked.append(row["claim"])
-    for row in _lines(data / "qags" / "localise.jsonl"):
+    for row in read_lines(data / "qags" / "localise.jsonl"):
         words = row["source"].split()
         texts += [" ".join(words[first : first + 100]) for first in range(0, len(words), 100)]
     asked = list(dict.fromkeys(asked))
     random.Random(3).shuffle(asked)
     return [text for text in dict.fromkeys(texts) if text.strip()], asked[:1_500]
-
-
-def _lines(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def real_hybrid(texts: list[str], vectors: Floats, asked: list[str], questions: Floats) -> str:
@@ -240,11 +231,11 @@ def _recall(found: cells.Cells, texts: Floats, asked: Floats, tenth: Floats) -> 
 
 def main() -> None:
     """Measure, print, and save with --write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="50000,200000")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    parser.add_argument("--data", type=Path, help="the folder of public sets; without it no real vectors")
-    given = parser.parse_args()
+    given = arguments(
+        __doc__,
+        sizes=("50000,200000", "of the collections, in passages"),
+        data={"type": Path, "help": "the folder of public sets; without it no real vectors"},
+    )
     recalled = []
     if given.data:
         embedder, (texts, asked) = load_embedder(), real_texts(given.data)
@@ -252,10 +243,8 @@ def main() -> None:
         recalled = real_recall(vectors, questions)
         recalled.append(real_hybrid(texts, vectors, asked[:HYBRID], questions[:HYBRID]))
         print(*recalled, sep="\n", flush=True)
-    text = report([measured(int(size)) for size in given.sizes.split(",")], recalled)
-    print(text)
-    if given.write:
-        write_section("scale", text)
+    lines = report([measured(int(size)) for size in given.sizes.split(",")], recalled)
+    publish(given, "scale", "Scale: stored vectors", conditions(vectors=f"{DIMENSIONS} dimensions, drawn"), lines)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ llama.cpp with torch for a model that has a GGUF file, in processor seconds.
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import time
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish, table
 from engine.analyses.token_map import MapRows
 from engine.answer.prompt import build_prompt
 from engine.answer.write import prompting
@@ -35,7 +34,6 @@ from engine.workbench import Workbench
 PASSAGES, WORDS, TOKENS = 8, 150, 80
 GOALS = "Goals: an answer in 8 s, leave-one-out in 25 s, input x gradient in 5 s."
 FORMATS: tuple[DType, ...] = ("float32", "bfloat16")
-HEAD = "| model | format | step | seconds | plain forward passes |\n| --- | --- | --- | --- | --- |"
 
 
 def best(run: Callable[[], object], times: int = 3) -> float:
@@ -69,7 +67,7 @@ def rows(name: str, dtype: DType) -> Iterator[str]:
     ids = [token.id for token in model.encode_answer(answer.text).tokens]
     bench = Workbench()
     plain = best(lambda: model.score([coded], ids[:1]))
-    yield f"| {name} | {model.dtype} | plain forward pass, {len(coded.ids):,} tokens | {plain:.2f} | 1 |"
+    yield f"{name} | {model.dtype} | plain forward pass, {len(coded.ids):,} tokens | {plain:.2f} | 1"
     steps: dict[str, Callable[[], object]] = {
         f"answer, {len(ids)} tokens": lambda: write(FIRST_QUESTION, passages),
         "leave-one-out, both floors": lambda: bench.examine(case, "occlusion"),
@@ -80,7 +78,7 @@ def rows(name: str, dtype: DType) -> Iterator[str]:
     }
     for step, run in steps.items():
         seconds = best(run)
-        yield f"| {name} | {model.dtype} | {step} | {seconds:.1f} | {seconds / plain:.1f} |"
+        yield f"{name} | {model.dtype} | {step} | {seconds:.1f} | {seconds / plain:.1f}"
 
 
 def writing(name: str) -> Iterator[str]:
@@ -96,42 +94,26 @@ def writing(name: str) -> Iterator[str]:
             start = time.process_time()
             written = write(asked, eight()[:count])
             seconds, read = time.process_time() - start, len(model.encode(written.prompt).ids)
-            yield f"| {name} | {way} | {read} | {len(written.answer.tokens)} | {seconds:.1f} |"
+            yield f"{name} | {way} | {read} | {len(written.answer.tokens)} | {seconds:.1f}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default="embedded")
-    parser.add_argument("--writing", action="store_true", help="only compare llama.cpp with torch")
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
-    names = asked.models.split(",")
+    asked = arguments(
+        __doc__,
+        models=("embedded", "model names, separated by commas"),
+        writing=(False, "only compare llama.cpp with torch"),
+    )
+    names, told = asked.models.split(","), conditions(threads=torch.get_num_threads())
     if asked.writing:
-        head = "| model | written by | tokens read | written | processor seconds |\n| --- | --- | --- | --- | --- |"
-        told = ["## llama.cpp", "", conditions(threads=torch.get_num_threads()), "", head]
-        told += [row for name in names for row in writing(name)]
-        print("\n".join(told))
-        if asked.write:
-            write_section("llama.cpp", "\n".join(told))
+        compared = (row for name in names for row in writing(name))
+        lines = table("model | written by | tokens read | written | processor seconds", compared, " --- ")
+        publish(asked, "llama.cpp", "llama.cpp", told, lines)
         return
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GROUNDWORK_HOME"] = folder
-        found = []
-        for row in (row for name in names for dtype in FORMATS for row in rows(name, dtype)):
-            found.append(row)
-            print(row, flush=True)
-    if asked.write:
-        told = [
-            "## How long a user waits",
-            "",
-            conditions(threads=torch.get_num_threads()),
-            "",
-            GOALS,
-            "",
-            HEAD,
-            *found,
-        ]
-        write_section("speed", "\n".join(told))
+        found = (row for name in names for dtype in FORMATS for row in rows(name, dtype))
+        lines = table("model | format | step | seconds | plain forward passes", found, " --- ")
+        publish(asked, "speed", "How long a user waits", f"{told}\n\n{GOALS}", lines)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,13 @@ for the engine. Runs in its own data folder; `--write` puts the section into ben
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish, table
 from engine.analyses.steps import finder
 from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none
@@ -71,7 +70,7 @@ def mean(values: Iterable[float | None]) -> str:
     return f"{sum(found) / len(found):.2f} {told}"
 
 
-def thresholds(corpus: Collection) -> list[str]:
+def thresholds(corpus: Collection) -> Iterator[str]:
     """Gold recall of labelled sub-questions before and after T, for T as published and as recalibrated."""
     pairs = labelled(corpus)
     find, passages = finder(corpus, Settings().reasoning.k), corpus.snapshot().passages
@@ -81,13 +80,11 @@ def thresholds(corpus: Collection) -> list[str]:
     for question, passage in pairs:
         gold.setdefault(question, set()).add(passage.id)
     hits = {question: find(question) for question in gold}
-    lines = [
+    yield (
         f"{len(passages)} passages, {len(gold)} labelled sub-questions, top {Settings().reasoning.k} of each,"
-        f" searched as written with {corpus.embedder.name}.",
-        "",
-        "| T | gold recall before T | after T | passages kept of 10 |",
-        "| --- | --- | --- | --- |",
-    ]
+        f" searched as written with {corpus.embedder.name}.\n"
+    )
+    rows = []
     for name, limit in (
         (f"{built_in:.2f}, shipped for the primer", built_in),
         (f"{own.value:.2f}, calibrated with the sub-questions as written", own.value),
@@ -96,16 +93,13 @@ def thresholds(corpus: Collection) -> list[str]:
         kept = {q: [h.passage.id for h in found if similarity(h) >= limit] for q, found in hits.items()}
         before = mean(recall([h.passage.id for h in hits[q]], gold[q]) for q in gold)
         after = mean(recall(kept[q], gold[q]) for q in gold)
-        lines.append(f"| {name} | {before} | {after} | {mean(float(len(kept[q])) for q in gold)} |")
-    return lines
+        rows.append((name, before, after, mean(float(len(kept[q])) for q in gold)))
+    yield from table("T | gold recall before T | after T | passages kept of 10", rows, " --- ")
 
 
 def main() -> None:
     """Measure, print, and save with --write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    parser.add_argument("--calibrate", action="store_true", help="take the T of each sample corpus anew")
-    given = parser.parse_args()
+    given = arguments(__doc__, calibrate=(False, "take the T of each sample corpus anew"))
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GROUNDWORK_HOME"] = folder
         corpora = {sample.name: collection(sample) for sample in SAMPLES}
@@ -114,10 +108,7 @@ def main() -> None:
                 msgspec.json.format(msgspec.json.encode([calibrated(c) for c in corpora.values()]), indent=1)
             )
             shipped.cache_clear()
-        lines = ["## T on the science primer", "", conditions(), "", *thresholds(corpora[PRIMER])]
-    print("\n".join(lines))
-    if given.write:
-        write_section("steps", "\n".join(lines))
+        publish(given, "steps", "T on the science primer", conditions(), thresholds(corpora[PRIMER]))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ the folder, so a restarted run resumes. `--abpc N` measures ABPC on the first N 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish, read_lines, table
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.core.progress import last
@@ -100,7 +99,7 @@ def planted(count: int, seed: int = 1) -> Iterator[Asked]:
 
 def xquad(folder: Path, count: int, seed: int = 1) -> Iterator[Asked]:
     """One question per paragraph; the other passages do not hold the answer."""
-    rows = [json.loads(line) for line in (folder / "qa.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = read_lines(folder / "qa.jsonl")
     rng = random.Random(seed)
     rng.shuffle(rows)
     texts = {row["doc_id"]: row["passage"] for row in rows}
@@ -215,8 +214,7 @@ def abpc(model: HuggingFaceModel, case: Asked) -> dict[str, Any]:
 
 def kept(file: Path) -> dict[str, dict[str, Any]]:
     """The stored lines by id."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return {row["id"]: row for row in map(json.loads, lines)}
+    return {row["id"]: row for row in read_lines(file)} if file.exists() else {}
 
 
 def add(file: Path, row: dict[str, Any]) -> None:
@@ -224,53 +222,51 @@ def add(file: Path, row: dict[str, Any]) -> None:
         out.write(json.dumps(row) + "\n")
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
+def tabulated(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """One line per form: share of cases with the answering passage first, per set with interval and n."""
     sets = {kind: [row for row in rows if row["id"].startswith(kind)] for kind in ("planted", "xquad")}
     sets = {kind: own for kind, own in sets.items() if own}
-    lines = ["| target | value of a token | passage |" + "".join(f" {k}, n = {len(o)} |" for k, o in sets.items())]
-    lines.append("| --- | --- | --- |" + " --- |" * len(sets))
+    heads, lines = "".join(f" | {kind}, n = {len(own)}" for kind, own in sets.items()), []
     for form in rows[0]["first"]:
         cells = " | ".join(form.split(" | ") if " | " in form else ("log-probability", form, "drop without it"))
         for own in sets.values():
             hits = sum(row["first"][form] == row["gold"] for row in own)
             low, high = binomtest(hits, len(own)).proportion_ci(method="wilson")
             cells += f" | {hits / len(own):.2f} ({low:.2f} to {high:.2f})"
-        lines.append(f"| {cells} |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return table(f"target | value of a token | passage{heads}", lines, " --- ")
 
 
-def section(first: Iterable[dict[str, Any]], curves_of: Iterable[dict[str, Any]], dtype: str) -> str:
-    """The section of bench/RESULTS.md."""
-    measured = list(curves_of)
-    lines = [
-        "## Ranking passages by a gradient row",
-        conditions(model=f"embedded, {dtype}"),
-        "Share of cases where the answering passage is first (95% interval), out of four passages of about 50 words. "
-        "Words only: tokens of more than three letters or with a digit. The registered method gradient norm sums the "
-        "squares; the root of the sum gives the same ranking. Integrated gradients: 32 steps from a zero baseline.",
-        table(list(first)),
-    ]
-    if measured:
+TOLD = (
+    "Share of cases where the answering passage is first (95% interval), out of four passages of about 50 words. "
+    "Words only: tokens of more than three letters or with a digit. The registered method gradient norm sums the "
+    "squares; the root of the sum gives the same ranking. Integrated gradients: 32 steps from a zero baseline."
+)
+
+
+def figures(first: Iterable[dict[str, Any]], curves_of: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The lines of the section of bench/RESULTS.md."""
+    yield from tabulated(list(first))
+    if measured := list(curves_of):
         names = (*RANKINGS, "random")
         means = ", ".join(f"{name} {np.mean([row[name] for row in measured]):+.3f}" for name in names)
         beats = sum(row["gradient norm"] > row["input x gradient"] for row in measured)
-        lines.append(
-            f"ABPC of the tokens' rankings, mean over {counted(len(measured), 'planted case')}, {STEPS} steps, {RANDOM}"
-            f" random rankings each: {means}. Gradient norm is above input x gradient in {beats} of {len(measured)}."
+        yield (
+            f"\nABPC of the tokens' rankings, mean over {counted(len(measured), 'planted case')}, {STEPS} steps,"
+            f" {RANDOM} random rankings each: {means}. Gradient norm is above input x gradient in {beats} of"
+            f" {len(measured)}."
         )
-    return "\n\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--data", type=Path, help="the folder of XQuAD in the layout of qa.jsonl")
-    parser.add_argument("--cases", type=int, default=50)
-    parser.add_argument("--abpc", type=int, default=0, help="planted cases on which ABPC is measured")
-    parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__,
+        out=(Path, "FOLDER: a line per case"),
+        data={"type": Path, "help": "the folder of XQuAD in the layout of qa.jsonl"},
+        cases=(50, "of each kind, at most"),
+        abpc=(0, "planted cases on which ABPC is measured"),
+        dtype=("auto", "the model's number format"),
+    )
     asked.out.mkdir(parents=True, exist_ok=True)
     model: Any = load_writer("embedded", asked.dtype)
     first, curves_of = asked.out / "first.jsonl", asked.out / "abpc.jsonl"
@@ -280,10 +276,9 @@ def main() -> None:
     for case in planted(asked.abpc):
         if case.id not in kept(curves_of):
             add(curves_of, abpc(model, case))
-    said = section(kept(first).values(), kept(curves_of).values(), model.dtype)
-    print(said)
-    if asked.write:
-        write_section("token maps", said)
+    told = f"{conditions(model=f'embedded, {model.dtype}')}\n\n{TOLD}"
+    lines = figures(kept(first).values(), kept(curves_of).values())
+    publish(asked, "token maps", "Ranking passages by a gradient row", told, lines)
 
 
 if __name__ == "__main__":

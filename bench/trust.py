@@ -11,18 +11,18 @@ report their own figures. Each section gives the load average before the run, si
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import parse
 
-from bench.results import conditions, write_section
+from bench.results import arguments, conditions, publish, table
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = {
@@ -140,41 +140,32 @@ def measured(suite: str, long: bool) -> list[str]:
     return []
 
 
-def section(outcome: Outcome, lines: list[str], long: bool) -> str:
-    """A suite's section of RESULTS.md."""
+def report(outcome: Outcome, lines: list[str], long: bool) -> Iterator[str]:
+    """The lines of a suite's section of RESULTS.md."""
     which = "with the long ones" if long else "without the long ones"
     counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
-    table = [f"| {fault} | {held} of {trials} |" for fault, trials, held in outcome.faults]
-    faults = ["", "| fault | held |", "| --- | --- |", *table] if table else []
-    return "\n".join(
-        (
-            f"## Trust: {outcome.suite}",
-            "",
-            conditions(**{"load average before": f"{outcome.busy:.1f}"}),
-            "",
-            f"- Tests ({which}): {counts}; {outcome.seconds:.0f} s.",
-            *lines,
-            *faults,
-        )
-    )
+    yield from (f"- Tests ({which}): {counts}; {outcome.seconds:.0f} s.", *lines)
+    if outcome.faults:
+        yield ""
+        rows = ((fault, f"{held} of {trials}") for fault, trials, held in outcome.faults)
+        yield from table("fault | held", rows, " --- ")
 
 
 def main() -> None:
     """Run the requested suites and print or save their results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
-    parser.add_argument("--suites", nargs="*", choices=SUITES, default=list(SUITES), help="only these suites")
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__,
+        long=(False, "the long suites, too"),
+        suites={"nargs": "*", "choices": SUITES, "default": list(SUITES), "help": "only these suites"},
+    )
     for name in asked.suites:
         if name == "load" and not asked.long:
             continue
         # The load's long test is the load itself, whose figures come below.
         outcome = run_suite(name, SUITES[name], asked.long and name != "load")
-        text = section(outcome, measured(name, asked.long), asked.long)
-        print(text, flush=True)
-        if asked.write:
-            write_section(f"trust: {name}", text)
+        told = conditions(**{"load average before": f"{outcome.busy:.1f}"})
+        lines = report(outcome, measured(name, asked.long), asked.long)
+        publish(asked, f"trust: {name}", f"Trust: {name}", told, lines)
 
 
 if __name__ == "__main__":
