@@ -8,19 +8,16 @@ import streamlit as st
 from components import state
 from components.analysis_run import as_reported, ask_for, banners, begin, is_banner, is_by, latest, seconds_said
 from components.answer import answer_view
-from components.attr_rag import attr_rag_view
+from components.attribution_tabs import agreement_view, attr_rag_view, contrast_tab, faithfulness_view, removal_view
 from components.blocks import draw
 from components.cache import workbench
 from components.case_head import case_head
-from components.contrast import contrast_tab
 from components.export_figure import export_button
-from components.faithfulness import agreement_view, faithfulness_view
 from components.frame import open_case
 from components.heading import heading
 from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import by_another, occlusion_view
-from components.removal import removal_view
 from components.settings_panel import chosen_settings, settings_panel
 from components.token_map import flags_view, map_agreement, map_check, map_seconds, token_map
 from components.used_supports import used_supports_view

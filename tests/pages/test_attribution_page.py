@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from components.analysis_run import is_banner, seconds_said
-from components.source_map import source_map_data
+from components.occlusion import source_map_data
 from components.token_map import badge, explained_pieces, occluded, token_map_data
 from engine.analyses.attribution import ALONE
 from engine.analyses.contrast import KIND, in_words
@@ -196,7 +196,7 @@ def test_seconds_are_those_of_the_last_run_by_the_same_model(case):
 
 
 def draw_attr_rag(result, case):
-    from components.attr_rag import attr_rag_view
+    from components.attribution_tabs import attr_rag_view
     from engine.core.values import Case
     from engine.methods.attr_rag import AttrRag
 
