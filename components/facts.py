@@ -1,4 +1,4 @@
-"""A check of an answer: tree of clauses and facts, the chosen fact's evidence and rounds."""
+"""A check of an answer: tree of clauses and facts with their evidence, own verdicts, tracked changes, other methods."""
 
 from __future__ import annotations
 
@@ -7,20 +7,46 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import msgspec
+import streamlit as st
+
 from components import state
-from components.html import markdown_runs, rows_apart, visible
+from components.analysis_run import ask_for
+from components.blocks import draw
+from components.cache import workbench
+from components.checked_answer import write
+from components.export_figure import export_button
+from components.fact_controls import Asked
+from components.html import chips, escape, markdown_runs, note, plain, rows_apart, show, tag, visible
 from components.sentences import KINDS
 from components.style import component, listen
-from engine.analyses.case_verdict import FactVerdict, own_stand
-from engine.analyses.facts import found_in
+from engine.analyses.case_verdict import OWN_VERDICTS, CaseVerdict, FactVerdict, own_stand
+from engine.analyses.claims import ENTROPY, LABELS, PEERS, EntropyOptions, PeerOptions
+from engine.analyses.facts import after_edit, found_in, tracked_text
+from engine.analyses.kind import Kind
 from engine.cases.blocks import cut_at_citations
-from engine.cases.places import numbered
-from engine.cases.review import Mark
-from engine.core.values import own_title
+from engine.cases.places import decisions, edit_decisions, numbered, revision, rewritten
+from engine.cases.review import Mark, Review
+from engine.core.values import Case, own_title
+from engine.methods.are.backtrack import Decision, accepted_ids, exact, revised
+from engine.methods.are.baselines import offered
 from engine.methods.are.guards import COPIED, STATED
 from engine.methods.are.shared_words import shared_words
-from engine.methods.are.values import IN_WORDS, AreRecord, Check, Evidence, FactRecord, Iteration, Ruling, note_in_words
+from engine.methods.are.values import (
+    IN_WORDS,
+    AreRecord,
+    Check,
+    Evidence,
+    FactRecord,
+    Iteration,
+    Placed,
+    Ruling,
+    note_in_words,
+)
 from engine.models.closed import listed
+from engine.models.defaults import default_for
+from engine.report.build import facts_report
+from engine.report.drawings import drawn_changes
 
 
 def facts_tree(record: AreRecord, verdicts: Mapping[str, FactVerdict], chosen: str, *, key: str) -> dict[str, Any]:
@@ -236,3 +262,156 @@ def _pieces(text: str, marks: Sequence[tuple[int, int]], window: tuple[int, int]
         }
         for start, end in pairwise(cuts)
     ]
+
+
+def override_fields(
+    case: Case, record: AreRecord, verdict: CaseVerdict, review: Review, author: str, selected: str
+) -> None:
+    """Fact (`selected` first), verdict, its sentence to rewrite, reason; a signed-off case takes none.
+
+    Not a form: what is typed is kept on other pages until it is saved.
+    """
+    if review.status == "signed off":
+        return
+    facts = numbered(record)
+    with st.expander("Your verdict on a fact"):
+        name = st.selectbox(
+            "Fact",
+            list(facts),
+            index=list(facts).index(selected) if selected in facts else 0,
+            format_func=lambda n: visible(f"{n} {facts[n].fact.text}"),
+            key=f"override_fact_{case.id}_{selected}",
+        )
+        number = verdict.sentence_of(name) if name else None
+        if name is None or number is None:
+            return
+        # By the fact's words, too: another check may give its number to another fact.
+        fields = f"override_{case.id}_{name}_{facts[name].fact.text}"
+        key = state.fields(fields)
+        mark = rewritten(case.answer, review).get(number)
+        if mark is not None:
+            st.caption(plain(f"{mark.author} rewrote this sentence: {mark.reason}"))
+            if st.button("Undo", key="override_undo", disabled=not author):
+                write(case, {"undo": number}, author)
+        value = st.segmented_control(
+            "Verdict", tuple(OWN_VERDICTS.values()), key=f"{key}_verdict", persist_state="session"
+        )
+        words = mark.value if mark else case.answer.text[slice(*case.answer.sentences[number - 1])]
+        text = st.text_area(
+            "Rewrite the sentence (empty: delete it)",
+            words,
+            key=f"{key}_text_{mark.number if mark else 0}",
+            persist_state="session",
+        )
+        reason = st.text_input(
+            "Reason", key=f"{key}_reason", placeholder="what the source says", persist_state="session"
+        )
+        asked = st.button(
+            "Save",
+            type="primary",
+            disabled=not author,
+            help=None if author else "Enter your name first. The case's history records it.",
+        )
+    if not asked:
+        return
+    changed = text if text.strip() != words.strip() else None
+    if not value and changed is None:
+        st.error("Choose a verdict, or change the sentence.")
+    else:
+        said = {"sentence": number, "fact": name, "verdict": value, "text": changed, "reason": reason}
+        write(case, said, author, fields=fields)
+
+
+def edits_view(case: Case, record: AreRecord, author: str) -> None:
+    """The tracked changes, a decision on each, and what is exported."""
+    st.header("Tracked changes")
+    review = workbench().cases.review(case.id)
+    decided, said = decisions(record, review), edit_decisions(record, case.answer, review)
+    edits, all_decided = revision(record, case.answer, review)
+    draw(tracked_text(case, record, review))
+    if record.edits:
+        for edit in record.edits:
+            made, frozen = decided.get(edit.id), review.status == "signed off"
+            edit_card(case, record, edit, made, said.get(edit.id, ""), author, frozen=frozen)
+    else:
+        st.caption("No edits found.")
+    st.caption("The accepted text and the downloads contain only the edits you accept.")
+    with st.container(horizontal=True):
+        st.download_button(
+            "Accepted text", revised(record.checked, edits, accepted_ids(all_decided)), "answer.txt", "text/plain"
+        )
+        st.download_button("Report", facts_report(case, record, review), "facts.md", "text/markdown")
+        record_json = msgspec.json.encode(record.to_dict())
+        st.download_button("Record as JSON", record_json, "facts.json", "application/json")
+        export_button(lambda: drawn_changes(case, record, review), key=f"changes_{case.id}")
+
+
+def edit_card(
+    case: Case, record: AreRecord, edit: Placed, decision: Decision | None, said: str, author: str, *, frozen: bool
+) -> None:
+    """One edit: what changes, why, on which fact and passage, and the decision as `said`; none on a `frozen` case."""
+    old, new = edit.old or "nothing", edit.new or "taken out"
+    fact = record.facts[edit.fact]
+    evidence = fact.evidence or edit.evidence
+    status = said or ("suggestion" if edit.status == "suggestion" else "open")
+    with st.container(border=True):
+        show(tag("div", tag("b", f"{escape(edit.id)}. ") + escape(f"{old} → {new}")))
+        show(chips([("status", status), ("fact", fact.fact.text), ("because", edit.why)]))
+        with st.expander(plain(f"The passage: {evidence.title or evidence.document}")):
+            st.text(visible(evidence.text))
+        if after := after_edit(edit):
+            st.caption(plain(after), help=plain(edit.ruling.note) if edit.ruling else None)
+        if frozen:
+            return
+        if edit.status == "suggestion" and not exact(edit, record.checked):
+            st.caption(
+                "Its position is uncertain, so it is not applied. If you agree, rewrite the sentence under "
+                '"Your verdict on a fact".'
+            )
+            return
+        # By the edit's words, too: another check may give its number to another edit.
+        key = f"reason_{case.id}_{edit.id}_{edit.old}_{edit.new}"
+        reason = st.text_input("Note", key=key, placeholder="reason (optional)")
+        with st.container(horizontal=True):
+            for value, label in (("accepted", "Accept"), ("rejected", "Reject")):
+                pressed = st.button(
+                    f"{label} {edit.id}",
+                    key=f"{value}_{case.id}_{edit.id}",
+                    disabled=not author or decision == value,
+                    help=None if author else "Enter your name first. The case's history records it.",
+                )
+                if pressed:
+                    write(case, {"edit": edit.id, "value": value, "reason": reason}, author)
+
+
+def compare_panel(case: Case, asked: Asked) -> None:
+    """Two folded studies: the methods that ARE is compared with, and the entropy of facts and sub-questions."""
+    with st.expander("Other methods on this answer: DRQA, RARR, CCVER, an EFEC-style editor"):
+        names = offered(asked.judge)
+        st.caption(
+            'Same passages and verifier. All except DRQA ask and edit with the "Language model as a second opinion".'
+        )
+        if len(names) == 1:
+            note('Without a language model only DRQA can run. Choose one above, under "Models of the check".')
+        label = LABELS.__getitem__
+        chosen = st.pills("Methods", names, selection_mode="multi", default=names, format_func=label, key="others")
+        peers = PeerOptions(methods=tuple(chosen), verifier=asked.verifier, judge=asked.judge)
+        ask_for(case, PEERS.name, "Run them", options=peers, settings=asked.settings)
+        _draw_last(case, PEERS)
+    with st.expander("Entropy of the facts and of the sub-questions"):
+        model = st.text_input(
+            "Scored by",
+            default_for("scores").model,
+            key="entropy_model",
+            help="A model that gives probabilities: embedded, a Hugging Face id or folder, a .gguf file.",
+        )
+        entropy = EntropyOptions(model=model, judge=asked.judge)
+        ask_for(case, ENTROPY.name, "Compute the entropy", options=entropy, settings=asked.settings)
+        _draw_last(case, ENTROPY)
+
+
+def _draw_last(case: Case, kind: Kind[Any]) -> None:
+    """The last result of that kind, where the case has one."""
+    found = kind.last(case)
+    if found is not None:
+        draw(*kind.blocks(case, found, Review()))

@@ -10,11 +10,8 @@ from components.cache import workbench
 from components.case_head import case_head
 from components.checking import check_name
 from components.export_figure import export_button
-from components.fact_compare import compare_panel
 from components.fact_controls import Asked, fact_controls
-from components.fact_edits import edits_view
-from components.fact_override import override_fields
-from components.facts import evidence_at, facts_tree
+from components.facts import compare_panel, edits_view, evidence_at, facts_tree, override_fields
 from components.frame import open_case
 from components.heading import heading
 from components.html import banner, plain
