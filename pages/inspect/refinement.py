@@ -14,13 +14,19 @@ from components.export_figure import export_button
 from components.frame import open_case
 from components.heading import heading
 from components.html import banner, note, plain, visible
-from components.judging import judge_tab
-from components.passage_labels import passage_labels
 from components.polling import redraw, result_of, say_problem, wait_for
-from components.refinement_controls import begin, controls, options_for, watch_run
+from components.refinement_controls import (
+    begin,
+    controls,
+    judge_tab,
+    marked_words,
+    options_for,
+    passage_labels,
+    signal_scales,
+    watch_run,
+)
 from components.reviewer import reviewer, write_marks
 from components.settings_panel import chosen_workbench
-from components.triggers import marked_words, signal_scales
 from components.variants import variant_cards
 from engine.analyses.attribution import flags_table
 from engine.analyses.kind import REFINEMENT

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from components.refinement_controls import signal_scale
 from components.style import stylesheet
-from components.triggers import signal_scale
 from engine.corpus.samples import FIRST_CASE
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine" / "refinement"))
