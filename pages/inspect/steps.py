@@ -11,9 +11,8 @@ from components.frame import open_case
 from components.heading import heading
 from components.html import plain
 from components.polling import say_problem
-from components.relevance import relevance_view
 from components.settings_panel import settings_panel
-from components.step_controls import begin, model_choice, problem_fields, run_name, watch_run
+from components.step_controls import begin, model_choice, problem_fields, relevance_view, run_name, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card
 from engine.analyses.kind import STEPS
 from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, run_settings, step_case
