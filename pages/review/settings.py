@@ -9,11 +9,10 @@ import streamlit as st
 from components import state
 from components.blocks import draw
 from components.cache import analyses
-from components.calibrating import calibration_section
 from components.heading import heading
 from components.html import plain
-from components.install import install_section
 from components.model_choice import defaults_section, draw_models_line, model_title
+from components.model_settings import calibration_section, install_section
 from components.polling import result_of, wait_for
 from components.runs import Run
 from engine.cases.blocks import table

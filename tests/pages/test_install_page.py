@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components import cache
-from components.install import next_step
+from components.model_settings import next_step
 from engine.models.catalogue import SHIPPED, entry_of
 from engine.models.install import downloads_of
 from engine.models.registry import ENTRY, forget_models, packaged_file
