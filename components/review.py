@@ -1,4 +1,4 @@
-"""The review of a case: status, marks that stand, adding one, the history and what protects it."""
+"""The review of a case: status, marks that stand, adding one, history and its protection; the sign-off."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from components import state
+from components.answer import with_pills
 from components.blocks import draw
-from components.html import chips, note, plain, show, visible
-from engine.analyses.case_verdict import in_words
+from components.html import chips, escape, note, plain, show, tag, visible
+from components.reviewer import write_marks
+from engine.analyses.case_verdict import (
+    by_machine,
+    case_verdict,
+    changed_by_review,
+    conclusions,
+    in_words,
+    open_items,
+    verdict_line,
+)
+from engine.analyses.facts import record_of, tracked_text
 from engine.cases.places import MarkTarget, places
-from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review, status_name
+from engine.cases.review import RELEVANCE, STATUSES, Chain, Conclusion, Mark, MarkDraft, Review, sign_off, status_name
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.report.build import history_table, mark_tables
@@ -19,6 +30,12 @@ from engine.report.build import history_table, mark_tables
 Add = Callable[[MarkDraft, str], None]  # the mark, and the name of the fields that it comes from
 VERBS = {"open": "Reopen", "in review": "Start review", "signed off": "Sign off"}
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
+MEANINGS: dict[Conclusion, str] = {
+    "stands": "The answer is reliable as given.",
+    "stands as edited": "The text below is reliable; the original answer is not.",
+    "partly stands": "The text below is reliable, except what is not borne out.",
+    "does not stand": "The answer is not reliable.",
+}
 
 
 def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Callable[[], None], *, key: str) -> None:
@@ -54,7 +71,7 @@ def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
         return
     name = f"{key}_{case.id}_{kind}"
     fields = state.fields(name)
-    place = st.selectbox("About", found, format_func=_named, key=f"{fields}_place", persist_state="session")
+    place = st.selectbox("About", found, format_func=_target_name, key=f"{fields}_place", persist_state="session")
     if kind == "relevance":
         value = st.radio("Label", RELEVANCE, horizontal=True, key=f"{fields}_label", persist_state="session")
     elif kind == "override":
@@ -77,7 +94,7 @@ def _fits(kind: str, place: MarkTarget) -> bool:
     return kind != "relevance" or place.target.startswith("passage:")
 
 
-def _named(place: MarkTarget) -> str:
+def _target_name(place: MarkTarget) -> str:
     said = f" (machine: {in_words(place.machine)})" if place.machine else ""
     return visible(f"{place.label[:100]}{said}")
 
@@ -95,3 +112,53 @@ def history_view(history: Sequence[Mark]) -> None:
     if history:
         with st.expander(f"The whole history ({counted(len(history), 'entry', 'entries')})"):
             draw(history_table(history))
+
+
+@st.dialog("Sign off", width="medium")
+def sign_off_dialog(case: Case, review: Review, author: str) -> None:
+    """The sign-off over the page; a sign-off freezes the case."""
+    sign_off_view(case, review, author)
+
+
+def sign_off_view(case: Case, review: Review, author: str) -> None:
+    """Show what is signed and take the conclusion."""
+    verdict = case_verdict(case, review)
+    show(tag("p", tag("b", escape(verdict_line(case, verdict)))))
+    if before := changed_by_review(case, verdict):
+        note(before)
+    for line in open_items(case, verdict, review) if verdict else ():
+        st.warning(plain(line))
+    with st.form("sign_off", border=False):
+        options = conclusions(verdict)
+        conclusion = st.radio(
+            "Conclusion",
+            options,
+            index=None,
+            format_func=lambda c: f"The answer {c}",
+            captions=[MEANINGS[c] for c in options],
+            key="sign_off_conclusion",
+        )
+        reason = st.text_input("Reason", key="sign_off_reason", placeholder="what you read and why you decided")
+        note(f"Signed by {author}. Signing freezes the case; a later change needs a new version.")
+        asked = st.form_submit_button("Sign off and freeze", type="primary")
+    refused = st.container()
+    record = record_of(case) if verdict else None
+    edited = bool(verdict and verdict.accepted)
+    with_edits = f", with {counted(verdict.accepted, 'edit')}" if verdict and edited else ""
+    # The headings of Streamlit are smaller than the text in a dialog.
+    show(tag("h3", f"Text that you sign{with_edits}", class_="gw-question"))
+    show(tag("div", with_pills(verdict.text if verdict else case.answer.text), class_="gw-answer gw-signed"))
+    if record is not None and (record.edits or edited):
+        with st.expander("Tracked changes"):
+            draw(tracked_text(case, record, review))
+            note("Struck: taken out. Underlined: put in. The text above leaves out undecided edits.")
+    if not asked:
+        return
+    machine = by_machine(case)
+    with refused:
+        if conclusion is None:
+            st.error("Choose a conclusion.")
+            return
+        write_marks(
+            case.id, sign_off(author, conclusion, reason, machine.headline if machine else ""), review.head or None
+        )

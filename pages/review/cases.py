@@ -17,9 +17,8 @@ from components.heading import heading
 from components.html import cell, note, plain
 from components.library import CURRENT, bin_list, case_table, leaderboard_table, query_controls
 from components.polling import result_of, wait_for
-from components.review import add_mark, history_view, review_status, standing_marks
+from components.review import add_mark, history_view, review_status, sign_off_dialog, standing_marks
 from components.reviewer import reviewer, write_marks
-from components.sign_off import sign_off_dialog
 from engine.analyses.quality import qualities
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query

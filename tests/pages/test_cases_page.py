@@ -115,7 +115,7 @@ def signing():
     import streamlit as st
 
     import components.cache
-    from components.sign_off import sign_off_view
+    from components.review import sign_off_view
     from engine.cases.review import review_of
 
     store = components.cache.workbench().cases
