@@ -10,7 +10,7 @@ from components import state
 from components.blocks import draw
 from components.cache import analyses, workbench
 from components.html import banner, plain
-from components.polling import cancel_button, redraw, say_problem
+from components.polling import cancel_button, redraw_while_running, say_problem
 from components.runs import Run
 from components.settings_panel import chosen_settings
 from engine.analyses.registry import kind_named
@@ -44,7 +44,7 @@ def ask_for(
     name, options = f"{kind}:{case.id}", options or kind_named(kind).options(model=model)
     run = state.run_of(name)
     if run is not None and not run.ended:
-        _watch(name, key, case, view)
+        _watch(run, name, key, case, view)
         return
     cost, open_ = workbench().using(settings or chosen_settings()).cost(case, kind, options) + more, is_open(case)
     if lead and not done:
@@ -72,13 +72,9 @@ def begin(case: Case, kind: str, options: Value, name: str, label: str = "", set
     state.keep_run(name, analyses().start(work, label or kind), shared=True)
 
 
-@st.fragment(run_every=0.8)
-def _watch(name: str, key: str, case: Case, view: Callable[[Case], None]) -> None:
-    """Poll one running analysis; `view` draws the case as it grows."""
-    run = state.run_of(name)
-    if run is None or not run.running:
-        redraw()
-        return
+@redraw_while_running()
+def _watch(run: Run[Case], name: str, key: str, case: Case, view: Callable[[Case], None]) -> None:
+    """Progress and cancel of a running analysis; `view` draws the case as it grows."""
     st.progress(run.share, text=plain(f"{run.label}: {run.place('loading the model')}"))
     left, right = st.columns([1, 3], vertical_alignment="center")
     with left:

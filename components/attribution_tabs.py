@@ -18,7 +18,7 @@ from components.export_figure import export_button
 from components.figures import BUTTONS, GREY
 from components.html import chart_text, escape, note, plain, show, tag, text_after, visible
 from components.occlusion import floors_line
-from components.polling import poll, result_of, say_problem
+from components.polling import progress, result_of, say_problem
 from components.settings_panel import chosen_settings, chosen_workbench
 from components.style import NEGATIVE, POSITIVE, component
 from engine.analyses.attr_rag import selection_blocks, set_name, why_table
@@ -252,7 +252,7 @@ def _write_without(case: Case, gone: tuple[int, ...], model: str, name: str) -> 
     """Start a run where one is asked for; a quoted answer costs milliseconds and is written again at once."""
     run = state.run_of(name)
     if run is not None and not run.ended:
-        poll(name, "Without the passages")
+        progress(run, name, "Without the passages")
         return
     asked = str((gone, model.strip(), chosen_settings()))
     fresh = run is None or run.label != asked

@@ -13,7 +13,8 @@ from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.login import account
 from components.pages import page
-from components.polling import redraw
+from components.polling import redraw_while_running
+from components.runs import Run
 from components.style import apply_style
 from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, SOLVED, file_of, take_in
 from engine.cases.query import CaseRow
@@ -58,7 +59,7 @@ def draw_frame() -> None:
     state.see_runs()
     if preparation().running:
         st.title("Groundwork")
-        _wait_for_samples()
+        _wait_for_samples(preparation())
         st.stop()
     further_preparation()
     with st.sidebar:
@@ -69,12 +70,8 @@ def draw_frame() -> None:
             st.warning(f"The samples could not be prepared. {plain(run.problem)}")
 
 
-@st.fragment(run_every=1.0)
-def _wait_for_samples() -> None:
-    run = preparation()
-    if not run.running:
-        redraw()
-        return
+@redraw_while_running(every=1.0)
+def _wait_for_samples(run: Run[None]) -> None:
     st.write(
         "Groundwork answers questions from your documents and shows what each answer rests on. Ask a question, or paste"
         " an answer from any system to audit it. Everything runs on this machine."

@@ -1,17 +1,21 @@
-"""Work that shows nothing before it is done: its progress, its cancel, what came of it."""
+"""Work in the background: drawn again and again while it runs, its cancel, what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 import streamlit as st
 
 from components import state
 from components.html import plain
 from components.runs import Run
+
+P = ParamSpec("P")
+View = Callable[Concatenate[Run[Any], P], None]
 
 _asked: ContextVar[list[bool] | None] = ContextVar("asked", default=None)  # None: no page is being drawn
 
@@ -40,11 +44,28 @@ def redraw() -> None:
     asked.append(True)
 
 
+def redraw_while_running(every: float = 0.8) -> Callable[[View[P]], View[P]]:
+    """Decorate a view of a run: draw it every so many seconds, and the page anew once the run has ended."""
+
+    def decorate(view: View[P]) -> View[P]:
+        @st.fragment(run_every=every)
+        @wraps(view)  # fragments in one container are told apart by their names
+        def draw(run: Run[Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
+            if run.running:
+                view(run, *args, **kwargs)
+            else:
+                redraw()
+
+        return draw
+
+    return decorate
+
+
 def wait_for(name: str, saying: str) -> None:
     """A running piece of work with its cancel, or what went wrong with it."""
     run = state.run_of(name)
     if run is not None and not run.ended:
-        poll(name, saying)
+        progress(run, name, saying)
     elif run is not None:
         say_problem(run)
 
@@ -55,13 +76,9 @@ def say_problem(run: Run[Any], stopped: str = "") -> None:
         (st.info if run.was_cancelled else st.error)(plain((run.was_cancelled and stopped) or run.problem))
 
 
-@st.fragment(run_every=0.8)
-def poll(name: str, saying: str, before: str = "") -> None:
-    """Poll a piece of work that shows nothing before it is done; `before` is said until it begins."""
-    run = state.run_of(name)
-    if run is None or not run.running:
-        redraw()
-        return
+@redraw_while_running()
+def progress(run: Run[Any], name: str, saying: str, before: str = "") -> None:
+    """The progress of a run that shows nothing before it is done; `before` is said until it begins."""
     st.progress(run.share, text=plain(": ".join(filter(None, (saying, run.place(before))))))
     cancel_button(run, key=f"cancel_{name}")
 

@@ -14,7 +14,8 @@ from components.advice import judgement_view
 from components.analysis_run import FROZEN, begin as start_analysis, is_open
 from components.answer import with_pills
 from components.html import banner, escape, note, plain, show, tag, visible
-from components.polling import cancel_button, redraw, wait_for
+from components.polling import cancel_button, redraw_while_running, wait_for
+from components.runs import Run
 from components.settings_panel import settings_panel
 from components.variants import variant_cards
 from engine.analyses.kind import REFINEMENT
@@ -69,13 +70,9 @@ def options_for(names: tuple[str, ...], gate: Gate, chosen: Chosen) -> Refinemen
     )
 
 
-@st.fragment(run_every=0.8)
-def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
-    """Poll the running conditions: what is finished, what is being written, cancel."""
-    run = state.run_of(name)
-    if run is None or not run.running:
-        redraw()
-        return
+@redraw_while_running()
+def watch_run(run: Run[Case], report_id: str, names: tuple[str, ...]) -> None:
+    """The running conditions: what is finished, what is being written, cancel."""
     found = reports_of(run.case).get(report_id) if run.case else None
     done = [n for n in names if found and n in found.refinement.variants]
     st.progress(

@@ -11,8 +11,9 @@ from components.analysis_run import begin as start_analysis, is_open
 from components.cache import workbench
 from components.html import escape, plain, show, tag, visible
 from components.model_choice import model_title, writer_options
-from components.polling import cancel_button, redraw, wait_for
+from components.polling import cancel_button, redraw_while_running, wait_for
 from components.reviewer import reviewer, write_marks
+from components.runs import Run
 from components.step_tree import final_card, plan_card, step_card
 from engine.analyses.kind import STEPS
 from engine.analyses.said import RelevanceOptions
@@ -53,13 +54,9 @@ def begin(case: Case, method: str, model: str, settings: Settings | None = None)
     start_analysis(case, STEPS, options, run_name(case), label=method, settings=settings)
 
 
-@st.fragment(run_every=0.3)
-def watch_run(case: Case) -> None:
-    """Poll the run: steps as they arrive, cancel."""
-    run = state.run_of(run_name(case))
-    if run is None or not run.running:
-        redraw()
-        return
+@redraw_while_running(every=0.3)
+def watch_run(run: Run[Case]) -> None:
+    """A run's progress, cancel, and its steps as they arrive."""
     label = method_of(run.label).label
     st.progress(run.share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
     cancel_button(run, key="cancel_steps")

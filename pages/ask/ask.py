@@ -13,7 +13,7 @@ from components.frame import EXAMPLES, open_case
 from components.heading import heading
 from components.html import note, plain, show, tag
 from components.model_choice import METHOD_NAMES, draw_models_line, model_title, writer_options
-from components.polling import cancel_button, redraw, say_problem
+from components.polling import cancel_button, redraw, redraw_while_running, say_problem
 from components.provenance import provenance
 from components.ranking import ranking
 from components.runs import Run, Shared
@@ -57,13 +57,9 @@ def run_name() -> str:
     return f"ask:{state.asked()}"
 
 
-@st.fragment(run_every=0.8)
-def watch_run() -> None:
-    """Poll the running question: steps, text so far, cancel."""
-    run = state.run_of(run_name())
-    if run is None or not run.running:
-        redraw()
-        return
+@redraw_while_running()
+def watch_run(run: Run[Case]) -> None:
+    """The running question: steps, text so far, cancel."""
     steps = run.case.steps if run.case else ()
     expected = EXPECTED[run.label]
     if run.waiting:
@@ -211,7 +207,7 @@ if asked := state.asked():
 case = open_case()
 ask_form(case)
 if running:
-    watch_run()
+    watch_run(run)
 elif case is not None:
     st.divider()
     if case.corpus:  # the form above may have another one chosen

@@ -14,7 +14,7 @@ from components.heading import heading
 from components.html import cell, plain
 from components.library import ROW_HEIGHT
 from components.pages import page_link
-from components.polling import poll, redraw, say_problem, wait_for
+from components.polling import progress, redraw_while_running, say_problem, wait_for
 from components.runs import Run
 from components.settings_panel import draw_setting
 from components.steps import duration
@@ -117,7 +117,7 @@ def add_documents() -> None:
                 st.rerun()
     run = state.run_of("ingest")
     if run is not None and not run.ended:
-        poll("ingest", "", "starting")
+        progress(run, "ingest", "", "starting")
     elif run is not None:
         open_added(run)
         draw_report(run)
@@ -248,13 +248,9 @@ def look_into(name: str) -> None:
         document_view(document, tuple(p for p in snapshot.passages if p.document == document.id))
 
 
-@st.fragment(run_every=1.5)
-def watch_samples() -> None:
+@redraw_while_running(every=1.5)
+def watch_samples(run: Run[None]) -> None:
     """The samples that are still being read; the page is drawn again when they are there."""
-    run = further_preparation()
-    if not run.running:
-        redraw()
-        return
     st.caption(f"Reading the sample corpora: {run.place('loading the embedder')}.")
 
 
@@ -264,7 +260,7 @@ heading(
     "retrieval",
 )
 if further_preparation().running:
-    watch_samples()
+    watch_samples(further_preparation())
 add_documents()
 unreadable()
 chosen = overview()

@@ -231,7 +231,7 @@ elif stored is not None:
     report = reports_of(case).get(report_id)
     run = state.run_of(f"refine:{case.id}")
     if run is not None and not run.ended:
-        watch_run(f"refine:{case.id}", report_id, names)
+        watch_run(run, report_id, names)
     else:
         options = options_for(names, gate, chosen)
         ahead = run_ahead(case, options, chosen.settings)

@@ -162,7 +162,7 @@ if case is not None:
     case_head(case)
     running = state.run_of(run_name(case))
     if running is not None and not running.ended:
-        watch_run(case)
+        watch_run(running)
     else:
         controls(case)
         if running is not None:
