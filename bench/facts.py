@@ -1,6 +1,6 @@
 """Measure the check of an answer: planted errors of the bank drafts, decomposition, smallest edits, speed.
 
-    python -m bench.facts --data DIR [--drafts 40] [--edits 100] [--supportive 300] [--quick] [--write]
+    python -m bench.facts --data DIR [--drafts 40] [--edits 400] [--supportive 300] [--quick] [--write]
 
 DIR holds propsegment/propositions.jsonl and vitaminc/{edits,dev}.jsonl (public sets that are not part of this project).
 Everything is drawn with a fixed seed. Every figure has its n, and the outcome of every planted error is listed.
@@ -139,7 +139,7 @@ def main() -> None:
         __doc__,
         data=DATA,
         drafts=(40, "of each part, at most"),
-        edits=(100, "claims to edit"),
+        edits=(400, "claims to edit"),
         supportive=(300, "pairs that need no edit, at most"),
         quick=(False, "only the parts that work without a verifier"),
         write=(False, "write the sections of bench/RESULTS.md"),

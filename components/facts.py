@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -250,18 +252,21 @@ def _seen(
     }
 
 
-def _pieces(text: str, marks: Sequence[tuple[int, int]], window: tuple[int, int]) -> list[dict[str, Any]]:
-    """The passage cut where a shared word or the deciding window starts or ends."""
+@lru_cache(maxsize=8192)  # drawn anew at each click; a fact's rounds consider the same passages
+def _pieces(text: str, marks: tuple[tuple[int, int], ...], window: tuple[int, int]) -> tuple[dict[str, Any], ...]:
+    """The passage cut where a shared word or the deciding window starts or ends; what a piece is not is left out."""
     text, whole = rows_apart(text), window == (0, len(text))
     cuts = sorted({0, len(text), *(() if whole else window), *(place for span in marks for place in span)})
-    return [
-        {
-            "text": visible(text[start:end]),
-            "mark": any(a <= start and end <= b for a, b in marks),
-            "window": not whole and window[0] <= start and end <= window[1],
-        }
-        for start, end in pairwise(cuts)
-    ]
+    marked = {place for a, b in marks for place in cuts[bisect_left(cuts, a) : bisect_left(cuts, b)]}
+    pieces = []
+    for start, end in pairwise(cuts):
+        piece: dict[str, Any] = {"text": visible(text[start:end])}
+        if start in marked:
+            piece["mark"] = True
+        if not whole and window[0] <= start and end <= window[1]:
+            piece["window"] = True
+        pieces.append(piece)
+    return tuple(pieces)
 
 
 def override_fields(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from components import state
@@ -189,7 +190,7 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
         f"{' Hatched: the effect of an unrelated passage.' if hatched else ''}",
         "counts": [*attribution.details.content_tokens, *(1 for _ in tokens)] or None,
         "passages": [{name: card[name] for name in ("number", "numbers", "title", "tokens")} for card in cards],
-        "rows": [[[round(row[j], 5) for j in card["sources"]] for card in cards] for row in rows],
+        "rows": [[np.round(row[card["sources"]], 5).tolist() for card in cards] for row in np.asarray(rows)],
         "floors": under,
         "unit": attribution.unit,
     }
