@@ -81,7 +81,7 @@ class RunContext:
 
     For a case of no library, from a file of records: `pool` has the passages that unrelated ones are drawn from (None:
     the case's corpus), `overlaps` S3 of the file's answers (in the library's place). `unrelated` are those passages
-    themselves, in a replay (None: drawn).
+    themselves, in a replay (None: drawn). `server_stops`: a server that fails ends the run, not a part of it alone.
     """
 
     settings: Settings = Settings()
@@ -91,6 +91,7 @@ class RunContext:
     pool: Sequence[Passage] | None = None
     overlaps: tuple[float, ...] = ()
     unrelated: tuple[Passage, ...] | None = None
+    server_stops: bool = False
 
 
 class ByModel(Value, frozen=True):

@@ -111,6 +111,7 @@ def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterato
         scorer=tools.scorer(options.scorer) if options.scorer not in ("", writer.name, options.model) else None,
         history=history_of(cases, writer.name) if cases else context.overlaps,
         read=read_by(writer.name, case, settings.retrieval, use_answer=options.use_answer),
+        server_stops=context.server_stops,
     )
     grown = refine_case(
         request,

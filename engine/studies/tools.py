@@ -77,7 +77,7 @@ class StudyTools:
     def context(self, settings: Settings, watch: Watch, model: Writer | None = None) -> RunContext:
         """The resources of an analysis, with each name of a writer meaning `model`, by default the config's."""
         loaders = replace(self.loaders, writer=lambda name: model or self.writer, collection=self.collection)
-        return RunContext(settings, loaders, watch)
+        return RunContext(settings, loaders, watch, server_stops=True)
 
     def write(self, seed: int, numbered: Sequence[Passage] = ()) -> Write:
         """Whoever answers, at a seed: the quoting reader or the writer (`numbered`: see `prompting`)."""

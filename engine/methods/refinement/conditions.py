@@ -31,7 +31,8 @@ class Request:
     `use_answer`: A is the case's answer, and where its prompt is known every condition reads that prompt; else the
     writer writes A. `scorer` computes S2 and the gradient rows, by default the writer where it can. `history` is S3
     over the loaded question set or the library's cases by this writer. `read` is what the writer is given of the
-    passages, each under its number (`read_by`); empty: all of them, whole.
+    passages, each under its number (`read_by`); empty: all of them, whole. `server_stops`: a server that fails ends the
+    run; else its condition has failed.
     """
 
     case: Case
@@ -43,6 +44,7 @@ class Request:
     scorer: LanguageModel | None = None
     history: tuple[float, ...] = ()
     read: tuple[tuple[int, Passage], ...] = ()
+    server_stops: bool = False
 
     @property
     def given(self) -> Answer | None:

@@ -17,11 +17,20 @@ from functools import partial
 from msgspec.structs import replace as changed
 
 from engine.answer.citations import annotate, without_markers
-from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
+from engine.core.errors import (
+    AttributionError,
+    BudgetSpent,
+    Cancelled,
+    GroundworkError,
+    InputError,
+    ModelError,
+    PromptTooLong,
+    ServerError,
+)
 from engine.core.progress import Watch, whole
 from engine.core.text import sentences
 from engine.core.values import Answer, Passage, Value
-from engine.methods import signals
+from engine.methods import registry, signals
 from engine.methods.refinement import gates
 from engine.methods.refinement.conditions import NAMING, VARIANTS, Condition, Conditions, Request
 from engine.methods.refinement.costs import Deadline, metered
@@ -224,6 +233,8 @@ class _Refining:
             except PromptTooLong as error:
                 problem = "too long", str(error)
             except GroundworkError as error:
+                if isinstance(error, BudgetSpent) or (isinstance(error, ServerError) and self.request.server_stops):
+                    raise  # not the condition's fault: it is written when the run goes on
                 silent = (
                     trigger is not None and nothing_to_name(method.name, trigger) and self.value.baseline is not None
                 )
@@ -274,10 +285,11 @@ class _Refining:
         if answer is None:
             return changed(self.value, gradient_missing="Gradients need a baseline answer, and A wrote none.")
         rows, missing, model, prompt = None, "", self.request.scores_with, scored_prompt(self.request, self.value)
+        settings = self.request.settings
         with metered(model) as meter:
             try:
-                own = own_tokens(self.request, answer)
-                rows = gradient_rows(model, prompt, own, self.request.settings, self.watch)
+                require(model, registry.method(settings.refinement.ranked_by, settings).needs)
+                rows = gradient_rows(model, prompt, own_tokens(self.request, answer), settings, self.watch)
             except (InputError, ModelError, AttributionError) as error:
                 missing = str(error)
         cost = changed(meter.cost, backwards=rows.backwards if rows else 0)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.answer.prompt import build_prompt
 from engine.answer.quoting_reader import shortened, whole_id
-from engine.core.errors import InputError, ModelError, PromptTooLong, ServerError
+from engine.core.errors import BudgetSpent, InputError, ModelError, PromptTooLong, ServerError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting, SecondPass as RefinementSettings, Settings
 from engine.core.values import Answer, Prompt, Segment
@@ -403,6 +403,32 @@ def test_a_condition_that_fails_leaves_the_others_standing(error, outcome):
     again = writer()
     assert refine(request(again, variants=PLAIN), value).variants["D"].outcome == "answered"
     assert [purpose(text) for text in again.prompts] == ["grounding"]
+
+
+@pytest.mark.parametrize("error", [BudgetSpent("The budget is used up."), ServerError("It went away.")])
+def test_in_a_study_a_spent_budget_and_a_server_that_fails_end_the_run(error):
+    with pytest.raises(type(error)):
+        refine(request(Failing("grounding", error), variants=PLAIN, server_stops=True))
+
+
+def test_a_budget_that_is_spent_is_no_condition_that_failed():
+    with pytest.raises(BudgetSpent):
+        refine(request(Failing("grounding", BudgetSpent("The budget is used up.")), variants=PLAIN))
+
+
+class NoLogprobs(ScriptedWriter):
+    """A server that sends text alone."""
+
+    def generate(self, prompt, decoding, on_text=None, watch=Watch()):
+        return replace(super().generate(prompt, decoding, on_text, watch), tokens=())
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_writer_that_sends_no_log_probabilities_leaves_the_flags_out_and_says_so(given):
+    case = asked_case(passages(LABELS), answer=Answer(text=DRAFT), by="elsewhere") if given else None
+    value = refine(request(NoLogprobs(replies()), labels=LABELS, case=case, use_answer=given))
+    assert [value.variants[n].outcome for n in ("A", "v2a", "v2b", "v2c")] == ["answered", *["failed"] * 3]
+    assert "cannot give gradients" in value.gradient_missing and "gradients" in value.variants["v2c"].problem
 
 
 def test_a_critique_that_came_before_the_failure_is_kept():

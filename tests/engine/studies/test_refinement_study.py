@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from engine.cases.case_file import read_case_file
+from engine.core.errors import BudgetSpent, ServerError
 from engine.studies.config import parse_config
 from engine.studies.evaluate import evaluate
 from engine.studies.plan import plan
@@ -102,6 +103,24 @@ def test_a_unit_that_fails_is_counted_and_the_others_stand(data, tmp_path):
     assert outcomes["A"]["failed"] == 2 and outcomes["A"]["answered"] == 8
     assert table(found, "scores")["A"]["STR-EM"].n == 5  # no answer is no substring: it stays in the denominator
     assert table(found, "scores")["D"]["STR-EM"].value == pytest.approx(4 / 5)
+
+
+@pytest.mark.parametrize("error", [BudgetSpent, ServerError])
+def test_a_spent_budget_or_a_server_that_is_gone_fails_no_condition_and_the_run_resumes(data, tmp_path, error):
+    asked = []
+
+    def leaving(text):
+        asked.append(text)
+        if len(asked) > 12:
+            raise error("It is over.")
+        return reply(text)
+
+    text = CONFIG.format(data=data, judge="")
+    with pytest.raises(error, match="2 of 10 units are saved"):
+        evaluate(text, tmp_path / "run", tools=StandIns(parse_config(text), leaving))
+    found = evaluate(text, tmp_path / "run", resume=True, tools=StandIns(parse_config(text), reply))
+    assert {v["outcome"] for row in found.rows for v in row.values["conditions"].values()} == {"answered"}
+    assert table(found, "scores")["A"]["STR-EM"].n == 5 and len(found.rows) == 10
 
 
 def test_every_row_opens_as_a_case_with_its_run(data, tmp_path):
