@@ -29,7 +29,8 @@ from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings
 from engine.core.values import Json, Value, converted
-from engine.models.server import Spent
+from engine.models.registry import source_of
+from engine.models.server import SERVED, Spent
 
 CONFIGS = Path(__file__).with_name("configs")
 NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch", "title")  # fields of a config
@@ -91,6 +92,11 @@ class Config(Value, frozen=True):
     def reads(self) -> bool:
         """Whether the quoting reader answers instead of a language model."""
         return self.model in ("auto", "reader")
+
+    @property
+    def served(self) -> bool:
+        """Whether a server answers, also where the model goes by the user's own name."""
+        return source_of(self.model.strip()).startswith(SERVED)
 
     def stages(self, seed: int) -> Settings:
         """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""

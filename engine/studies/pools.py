@@ -28,7 +28,6 @@ from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.cluster import Cluster
 from engine.models.memory import is_out_of_memory
-from engine.models.server import SERVED
 from engine.studies.catalogue import study_of
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
@@ -119,7 +118,7 @@ class Pool(Protocol):
 
 def at_once(config: Config, writes: bool) -> int:
     """Units at a time in one process: `concurrency` with a served model, `batch` with a local one that `writes`."""
-    if config.model.startswith(SERVED):
+    if config.served:
         return max(1, config.concurrency)
     return max(1, config.batch) if writes and not config.reads else 1
 
@@ -137,7 +136,7 @@ class Threads:
         self._performer = Performer(config, tools)
         self._performer.tools.allow(left)  # one budget for all threads, and for the whole run
         self.size = at_once(config, writes)
-        local = self.size > 1 and not config.model.startswith(SERVED)
+        local = self.size > 1 and not config.served
         if local and not self._performer.tools.write_together(self.size):
             self.size = 1
         self._watch = watch

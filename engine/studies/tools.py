@@ -15,7 +15,7 @@ from engine.core.values import Passage
 from engine.corpus.collection import Collection
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import BatchWriter, LanguageModel, Writer, require
-from engine.models.registry import load_writer
+from engine.models.registry import load_writer, source_of
 from engine.models.server import SERVED, Budget, ServerModel
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
@@ -64,9 +64,10 @@ class StudyTools:
 
     def _load(self, name: str) -> Writer:
         """A local model as the process has it; a served one of this run alone, under the run's budget."""
-        if not name.startswith(SERVED):
+        source = source_of(name.strip())
+        if not source.startswith(SERVED):
             return load_writer(name, self.config.dtype)
-        return ServerModel(name, concurrency=self.config.concurrency, budget=self.budget)
+        return ServerModel(source, concurrency=self.config.concurrency, budget=self.budget)
 
     def allow(self, left: Limit) -> None:
         """Let served models take so much more from here on."""

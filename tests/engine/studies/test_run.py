@@ -14,14 +14,17 @@ from engine.cases.case_file import write_case_file
 from engine.cases.store import CaseStore
 from engine.core.errors import BudgetSpent, Cancelled, InputError, StorageError
 from engine.core.progress import Watch
-from engine.core.values import Answer, Case, Hit, Passage, Stamp
+from engine.core.settings import Decoding
+from engine.core.values import Answer, Case, Hit, Passage, Prompt, Stamp
+from engine.models.registry import add_model
 from engine.studies.config import parse_config, read_config
 from engine.studies.evaluate import evaluate, hashes_of, opened
 from engine.studies.example import Example
 from engine.studies.library import SHIPPED, ahead, evaluations, take_in
 from engine.studies.plan import plan
-from engine.studies.pools import Done, Lost, Performer, Processes, Stopped, at_once
+from engine.studies.pools import Done, Lost, Performer, Processes, Stopped, Threads, at_once
 from engine.studies.run import Control, Journal, Run
+from engine.studies.tools import StudyTools
 from engine.studies.values import Failure, Found, Row, Unit
 
 
@@ -265,6 +268,20 @@ def test_units_that_write_go_by_the_batch_and_those_that_do_not_one_by_one():
     assert [at_once(config, writes) for writes in (True, False)] == [8, 1]
     assert at_once(replace(config, model="auto"), writes=True) == 1
     assert at_once(replace(config, model="openai:some"), writes=False) == 4
+
+
+def test_a_served_model_under_the_users_own_name_has_the_runs_budget_and_concurrency():
+    add_model("openai:tiny@http://127.0.0.1:9/v1", "srv")
+    by_name = 'model = "srv"\njudge = "srv"\nconcurrency = 3\n[budget]\ncalls = 0'
+    config = parse_config(f'study = "are"\ndata = "x"\n{by_name}')
+    tools = StudyTools(config)
+    tools.allow(config.budget)
+    for model in (tools.writer, tools.judge):
+        with pytest.raises(BudgetSpent):
+            model.generate(Prompt(segments=()), Decoding())
+    pool = Threads(config, Watch(), config.budget, tools)
+    pool.close()
+    assert pool.size == at_once(config, writes=False) == 3
 
 
 def test_settings_in_another_order_are_the_same_config(sample_home, retrieval, tmp_path):
