@@ -28,7 +28,7 @@ import tomli_w
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings
-from engine.core.values import Json, Value, converted
+from engine.core.values import Json, T, Value, converted
 from engine.models.registry import source_of
 from engine.models.server import SERVED, Spent
 
@@ -97,6 +97,13 @@ class Config(Value, frozen=True):
     def served(self) -> bool:
         """Whether a server answers, also where the model goes by the user's own name."""
         return source_of(self.model.strip()).startswith(SERVED)
+
+    def option(self, name: str, kind: type[T], default: T) -> T:
+        """An option of the study; raise `InputError` for one of another type."""
+        try:
+            return converted(self.options[name], kind) if name in self.options else default
+        except msgspec.ValidationError as error:
+            raise InputError(f"options.{name} is {self.options[name]!r}: {error}.") from error
 
     def stages(self, seed: int) -> Settings:
         """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""

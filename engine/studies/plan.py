@@ -55,6 +55,7 @@ def plan(config: Config) -> Plan:
     if unknown := sorted(config.options.keys() - {*study.options}):
         known = ", ".join(study.options) or "none"
         raise InputError(f"[options] {', '.join(unknown)} is not an option of {study.name}. Its options are: {known}.")
+    study.check(config)
     usable: list[Example] = []
     left_out: Counter[str] = Counter()
     for example in load(config.data, **config.load):

@@ -105,7 +105,7 @@ class Study:
     what the engine raises; `results` turns all rows of a run into tables and figures without any model; `cost` is the
     most that one unit takes. `writes` says of a unit whether it asks the writer for text; by default each does.
     `labels` are the names of methods in tables and on the page, where they are not the units' own. `options` are those
-    that the study reads from its config.
+    that the study reads from its config; `check` raises `InputError` for one that it cannot use.
     """
 
     name: str
@@ -119,4 +119,5 @@ class Study:
     uses: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
+    check: Callable[[Config], object] = lambda config: None
     writes: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: True

@@ -111,7 +111,7 @@ def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
 
 def extra(config: Config) -> tuple[str, ...]:
     """The rankings besides input x gradient, occlusion and random ones."""
-    asked = tuple(config.options.get("rankings", FURTHER))
+    asked = config.option("rankings", tuple[str, ...], FURTHER)
     known = [method.name for method in registry.methods() if method.name not in METHODS]
     strange = [name for name in asked if name not in known]
     if strange:
@@ -170,6 +170,7 @@ STUDY = Study(
     shows=("grounded refinement, Tables 6, 7 and 14",),
     methods=("rankings",),
     options=("rankings",),
+    check=extra,
     run=run,
     results=results,
     cost=cost,

@@ -21,6 +21,7 @@ from engine.analyses.facts import KIND as FACTS, FactsOptions
 from engine.analyses.kind import Kind, examine
 from engine.answer.citations import annotate, style_of
 from engine.answer.write import Written
+from engine.core.errors import InputError
 from engine.core.files import package_versions
 from engine.core.metrics import harmonic_mean
 from engine.core.progress import Watch
@@ -68,7 +69,7 @@ def examined(tools: StudyTools, case: Case, kind: Kind[Any], options: Value, set
 
 def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
     """ARE on the example's answer, with the whole record in the case."""
-    by_model = dict.fromkeys(_roles(tools), tools.config.model)
+    by_model = dict.fromkeys(roles(tools.config), tools.config.model)
     options = FactsOptions(verifier=tools.config.verifier, both=False, **by_model)
     case = examined(tools, answered(tools, unit, example, watch), FACTS, options, settings, watch)
     (record,) = FACTS.of(case)
@@ -88,7 +89,7 @@ def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
 def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
     """A baseline on the example's answer."""
     case, name = answered(tools, unit, example, watch), unit.method
-    judge = tools.config.model if _roles(tools) else ""
+    judge = tools.config.model if roles(tools.config) else ""
     if name not in offered(judge):
         why = f"{NEEDS_MODEL.format(name)} Set options.by_model."
         return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case)
@@ -120,8 +121,11 @@ def _measures(after: Measures, before: Measures, by_clause: Measures | None) -> 
     return found if by_clause else {**found, "aggregated_attr_r": None}
 
 
-def _roles(tools: StudyTools) -> tuple[str, ...]:
-    asked = tools.config.options.get("by_model", ())
+def roles(config: Config) -> tuple[str, ...]:
+    """The roles of the language model; raise `InputError` for one that there is not."""
+    asked = config.option("by_model", tuple[str, ...], ())
+    if strange := [name for name in asked if name not in ROLES]:
+        raise InputError(f"options.by_model: {strange[0]!r} is not a role. Choose from: {', '.join(ROLES)}.")
     return tuple(role for role in ROLES if role in asked)
 
 
@@ -130,17 +134,17 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 
     A method that asks about the answer is taken to ask one question for each fact.
     """
-    how, roles = tools.config.stages(unit.seed).verification, _roles(tools)
+    how, by_model = tools.config.stages(unit.seed).verification, roles(tools.config)
     text = example.answer or "x" * 3 * tools.config.stages(unit.seed).decoding.max_new_tokens
     clauses = decompose(text).clauses
     facts = sum(len(clause.facts) for clause in clauses)
     if unit.method == ARE:
         rounds = facts * how.max_iterations
         pairs = rounds * how.keep * (2 if how.evidence_from == "both" else 1)
-        calls = (len(clauses) + 1) * ("decomposer" in roles) + (pairs + rounds * ("editor" in roles)) * (
-            "judge" in roles
+        calls = (len(clauses) + 1) * ("decomposer" in by_model) + (pairs + rounds * ("editor" in by_model)) * (
+            "judge" in by_model
         )
-        calls += rounds * ("editor" in roles) + facts * (how.max_iterations > 1) * ("expander" in roles)
+        calls += rounds * ("editor" in by_model) + facts * (how.max_iterations > 1) * ("expander" in by_model)
     else:
         pairs = 2 * facts * len(clauses)
         calls = {DRQA: 0, "efec-style": 2}.get(unit.method, 1 + len(clauses) + 4 * facts)
@@ -291,10 +295,11 @@ STUDY = Study(
     shows=("ARE, Table 1", "ARE, Table 3", "ARE, Table 5", "ARE, Fig. 5 and 6"),
     methods=(DRQA, *(name for name in NAMES if name != DRQA), ARE),
     options=("by_model",),
+    check=roles,
     labels=LABELS,
     run=run,
     results=results,
     cost=cost,
     uses={"an answer": "checking the example's answer (without one, an answer is written from memory)"},
-    writes=lambda config, unit, example: not example.answer or bool(config.options.get("by_model")),
+    writes=lambda config, unit, example: not example.answer or bool(roles(config)),
 )

@@ -43,7 +43,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         "density": found / len(hits) if hits else None,
         "rouge_l": None,
     }
-    if not tools.config.options.get("answers", True):
+    if not answers(tools.config):
         return Found(values=values, missing={"rouge_l": "The config does not ask for answers."})
     passages = [hit.passage for hit in hits]
     with metered(None if tools.config.reads else tools.writer) as meter:
@@ -65,16 +65,25 @@ def _retrieved(tools: StudyTools, unit: Unit, example: Example) -> list[Hit]:
 
 def shown_depth(config: Config) -> int:
     """The depth at which (a) is drawn; raise `InputError` for one that is not run."""
-    depth = config.options.get("depth", DEPTH)
+    depth = config.option("depth", int, DEPTH)
     if depth not in NAMES:
         raise InputError(f"options.depth is {depth!r}. Choose from: {', '.join(map(str, DEPTHS))}.")
-    return int(depth)
+    return depth
+
+
+def answers(config: Config) -> bool:
+    """Whether answers are written; raise `InputError` for neither true nor false."""
+    return config.option("answers", bool, True)
+
+
+def least_passages(config: Config) -> int:
+    """How many passages a question of (b) and (c) takes at least; raise `InputError` for no number."""
+    return config.option("long", int, LONG)
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """One answer from k passages."""
-    shown_depth(tools.config)  # a depth that cannot be drawn is said before the run, not after it
-    if not tools.config.options.get("answers", True):
+    if not answers(tools.config):
         return Estimate()
     read = tokens_of(example.question, *(hit.passage.text for hit in _retrieved(tools, unit, example)))
     return Estimate(calls=1, tokens=read + tools.config.stages(unit.seed).decoding.max_new_tokens)
@@ -82,7 +91,7 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """The three parts of the figure, each with its table."""
-    depth, least = shown_depth(config), int(config.options.get("long", LONG))
+    depth, least = shown_depth(config), least_passages(config)
     # A failed row does not say how many passages its question needs: the question's other rows do.
     needed = {row.unit.example: row.values["needed"] for row in rows if row.state == "done"}
     told = any(needed.values())
@@ -144,6 +153,7 @@ STUDY = Study(
     shows=("Attr-RAG, Fig. 1a to 1c",),
     methods=tuple(NAMES.values()),
     options=("answers", "depth", "long"),
+    check=lambda config: (answers(config), shown_depth(config), least_passages(config)),
     run=run,
     results=results,
     cost=cost,
@@ -152,5 +162,5 @@ STUDY = Study(
         "a reference answer": "ROUGE-L (Fig. 1a and 1c)",
         "the number of passages needed": "ROUGE-L by passages needed (Fig. 1a)",
     },
-    writes=lambda config, unit, example: bool(config.options.get("answers", True)),
+    writes=lambda config, unit, example: answers(config),
 )

@@ -162,14 +162,14 @@ CALLS = {"E": 2}  # of the writer; the other conditions take one
 
 def conditions(config: Config) -> tuple[str, ...]:
     """The conditions of a run, A and B always; `options.conditions` names them."""
-    asked = chosen(",".join(config.options.get("conditions", VARIANTS)))
+    asked = chosen(",".join(config.option("conditions", tuple[str, ...], tuple(VARIANTS))))
     return tuple(name for name in VARIANTS if name in {*asked, "A", "B"})
 
 
 def pairs(config: Config) -> tuple[tuple[str, str], ...]:
     """The comparisons of a run, by default those of the paper whose conditions are run; `options.pairs` names them."""
     there = conditions(config)
-    named = [tuple(pair.split("-")) for pair in config.options.get("pairs", PAIRS)]
+    named = [tuple(pair.split("-")) for pair in config.option("pairs", tuple[str, ...], PAIRS)]
     if any(len(pair) != 2 or not set(pair) <= VARIANTS.keys() for pair in named):
         raise InputError(f"A pair of conditions is written like D-A; conditions are {', '.join(VARIANTS)}.")
     return tuple((first, second) for first, second in named if first in there and second in there)
@@ -299,6 +299,7 @@ STUDY = Study(
     shows=("grounded refinement, Tables 1 to 4, 10, 11 and 13", "its section 4.7 (costs)"),
     methods=("conditions",),
     options=("conditions", "pairs"),
+    check=pairs,
     run=run,
     results=results,
     cost=cost,

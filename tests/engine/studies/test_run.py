@@ -338,6 +338,29 @@ def test_an_option_that_no_study_reads_is_refused_before_anything_runs():
 
 
 @pytest.mark.parametrize(
+    ("study", "option", "said"),
+    [
+        ("refinement", 'pairs = ["D-Z"]', "A pair of conditions is written like D-A"),
+        ("refinement", "pairs = [3]", r"options.pairs is \[3\]: Expected `str`, got `int`"),
+        ("refinement", "conditions = 3", "options.conditions is 3: Expected `array`"),
+        ("refinement", 'conditions = ["D", "Z"]', "z is not a condition"),
+        ("attr-rag-chunks", 'long = "x"', "options.long is 'x': Expected `int`"),
+        ("attr-rag-chunks", 'answers = "no"', "options.answers is 'no': Expected `bool`"),
+        ("attr-rag-chunks", "depth = 7", "options.depth is 7. Choose from: 5, 10"),
+        ("are", 'by_model = ["jdge"]', "'jdge' is not a role. Choose from: decomposer, judge"),
+        ("are", 'by_model = "judge"', "options.by_model is 'judge': Expected `array`"),
+        ("are-ablations", 'by_model = ["jdge"]', "'jdge' is not a role"),
+        ("abpc", "rankings = 3", "options.rankings is 3: Expected `array`"),
+        ("abpc", 'rankings = ["guess"]', "'guess' is not an available ranking"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_refused_before_anything_runs(study, option, said):
+    config = parse_config(f'study = "{study}"\ndata = "bank-investigation-drafts"\n[options]\n{option}')
+    with pytest.raises(InputError, match=said):
+        plan(config)
+
+
+@pytest.mark.parametrize(
     "name", ["steps-small", "attr-rag-ten-small", "refinement-small", "are-editor", "chunks-reader"]
 )
 def test_a_run_of_an_earlier_version_is_known_by_its_config(name):
