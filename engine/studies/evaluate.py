@@ -17,7 +17,7 @@ from engine.report.markdown import one_line
 from engine.studies import summary
 from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
-from engine.studies.plan import Plan, estimate, plan, prepare
+from engine.studies.plan import Plan, check_corpora, estimate, load_models, plan, prepare
 from engine.studies.pools import Pool, Processes, RayPool, Threads
 from engine.studies.run import Control, Journal, Run, check_folder, write_whole
 from engine.studies.tables import FORMATS, to_json, to_markdown
@@ -60,7 +60,9 @@ def cost_of(config: Config, watch: Watch) -> tuple[Plan, Estimate]:
     """Plan a config and its largest cost; loads data and corpora, runs nothing."""
     planned = plan(config)
     prepare(planned, watch)
-    return planned, estimate(planned, StudyTools(config), planned.units)
+    tools = StudyTools(config)
+    check_corpora(planned, tools, planned.units)
+    return planned, estimate(planned, tools, planned.units)
 
 
 def evaluate(
@@ -89,7 +91,11 @@ def evaluate(
             planned = plan(config)
             prepare(planned, control.watch)
             run = Run(planned, folder, control)
-            cost = estimate(planned, tools or StudyTools(config), list(run.waiting))
+            waiting, own = list(run.waiting), tools or StudyTools(config)
+            check_corpora(planned, own, waiting)
+            if on == "local" and workers == 1:  # others load their own, and there may be no room for one more
+                load_models(planned, own, waiting)
+            cost = estimate(planned, own, waiting)
             _begin(planned, text, folder, cost)
             if on_cost is not None:
                 on_cost(planned, cost)

@@ -43,6 +43,13 @@ class Plan:
         """Whether any of the units asks the writer for text."""
         return any(self.study.writes(self.config, unit, self.examples[unit.example]) for unit in units)
 
+    def searched(self, units: Sequence[Unit]) -> list[str]:
+        """The corpora that the units open, by name."""
+        own = {unit.method for unit in units}
+        methods = {name for name in own if self.study.searches(self.config, name)}
+        found = {self.examples[unit.example].corpus for unit in units if unit.method in methods}
+        return sorted(found - {""})
+
 
 def plan(config: Config) -> Plan:
     """Load the data and lay out the units; raise `InputError` where nothing is left to run."""
@@ -112,13 +119,28 @@ def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:
 
 def prepare(planned: Plan, watch: Watch) -> None:
     """Make the sample corpora that a study searches, where they are absent; others must be there already."""
-    if "a corpus" not in planned.study.needs:
+    wanted = set(planned.searched(planned.units))
+    if not wanted:
         return
     there = {corpus.name for corpus in list_corpora() if corpus.documents}
-    wanted = {example.corpus for example in planned.examples.values()}
     for sample in SAMPLES:
         if sample.name in wanted - there:
             Collection.create(sample.name).ingest(sample.documents, watch)
+
+
+def check_corpora(planned: Plan, tools: StudyTools, units: Sequence[Unit]) -> None:
+    """Open the corpora of the units: `CorpusNotFound`, `CorpusMismatch` now, and not from each unit."""
+    for name in planned.searched(units):
+        tools.collection(name)
+
+
+def load_models(planned: Plan, tools: StudyTools, units: Sequence[Unit]) -> None:
+    """Load the models that the units take, so that a wrong name is raised once and not by each of them."""
+    if units:
+        for role in planned.study.models:
+            getattr(tools, role)
+    if planned.writes(units) and not planned.config.reads:
+        tools.writer  # noqa: B018  # loaded when it is looked at
 
 
 def estimate(planned: Plan, tools: StudyTools, units: Sequence[Unit]) -> Estimate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from engine.analyses.kind import Loaders, RunContext
 from engine.answer.write import Write, prompting, quoting
@@ -14,7 +15,7 @@ from engine.core.settings import Settings
 from engine.core.values import Passage
 from engine.corpus.collection import Collection
 from engine.models.embedder import DEFAULT
-from engine.models.protocols import BatchWriter, LanguageModel, Writer, require
+from engine.models.protocols import BatchWriter, Entailment, LanguageModel, Writer, require
 from engine.models.registry import load_writer, source_of
 from engine.models.server import SERVED, Budget, ServerModel
 from engine.studies.config import Config, Limit
@@ -48,6 +49,11 @@ class StudyTools:
     def judge(self) -> Writer | None:
         """The model that judges, None where the config names none."""
         return self._load(self.config.judge) if self.config.judge else None
+
+    @property
+    def verifier(self) -> Entailment:
+        """The config's verifier."""
+        return self.loaders.verifier(self.config.verifier)
 
     def write_together(self, rows: int) -> bool:
         """Before any use: let writer and judge write `rows` answers of threads at once; False if the writer cannot."""
@@ -105,7 +111,8 @@ class Study:
     what the engine raises; `results` turns all rows of a run into tables and figures without any model; `cost` is the
     most that one unit takes. `writes` says of a unit whether it asks the writer for text; by default each does.
     `labels` are the names of methods in tables and on the page, where they are not the units' own. `options` are those
-    that the study reads from its config; `check` raises `InputError` for one that it cannot use.
+    that the study reads from its config; `check` raises `InputError` for one that it cannot use. `models` are the tools
+    that every unit takes; `searches` says of a method whether it opens the example's corpus.
     """
 
     name: str
@@ -120,4 +127,6 @@ class Study:
     labels: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     check: Callable[[Config], object] = lambda config: None
+    models: tuple[Literal["writer", "scorer", "verifier"], ...] = ()
+    searches: Callable[[Config, str], bool] = lambda config, method: False
     writes: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: True

@@ -171,6 +171,7 @@ STUDY = Study(
     methods=("rankings",),
     options=("rankings",),
     check=extra,
+    models=("scorer",),
     run=run,
     results=results,
     cost=cost,

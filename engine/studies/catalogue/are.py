@@ -296,6 +296,8 @@ STUDY = Study(
     methods=(DRQA, *(name for name in NAMES if name != DRQA), ARE),
     options=("by_model",),
     check=roles,
+    models=("verifier",),
+    searches=lambda config, method: config.stages(config.seeds[0]).verification.evidence_from != "case",
     labels=LABELS,
     run=run,
     results=results,

@@ -227,5 +227,6 @@ STUDY = Study(
     run=run,
     results=results,
     cost=cost,
+    searches=lambda config, method: True,
     needs=("a corpus", "a reference answer"),
 )

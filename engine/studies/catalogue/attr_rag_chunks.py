@@ -157,6 +157,7 @@ STUDY = Study(
     run=run,
     results=results,
     cost=cost,
+    searches=lambda config, method: True,
     needs=("a corpus", "gold passages"),
     uses={
         "a reference answer": "ROUGE-L (Fig. 1a and 1c)",

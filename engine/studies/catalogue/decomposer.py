@@ -40,7 +40,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     (found,) = DECOMPOSITION.of(case)
     mine = [plain(clause.text) for clause in found.clauses], [f.text for c in found.clauses for f in c.facts]
     gold = [plain(clause.text) for clause in example.clauses], [fact for c in example.clauses for fact in c.facts]
-    entails = entails_by(tools.loaders.verifier(tools.config.verifier))
+    entails = entails_by(tools.verifier)
     values: dict[str, float | None] = {}
     for level, predicted, wanted in zip(("clauses", "facts"), mine, gold, strict=True):
         values[f"{level}_n_c"] = float(len(predicted) == len(wanted)) if wanted else None
@@ -85,6 +85,7 @@ STUDY = Study(
     run=run,
     results=results,
     cost=cost,
+    models=("verifier",),
     needs=("an answer", "gold clauses"),
     writes=lambda config, unit, example: unit.method == MODEL,
 )

@@ -300,6 +300,7 @@ STUDY = Study(
     methods=("conditions",),
     options=("conditions", "pairs"),
     check=pairs,
+    models=("writer", "verifier"),
     run=run,
     results=results,
     cost=cost,

@@ -225,6 +225,8 @@ STUDY = Study(
     run=run,
     results=results,
     cost=cost,
+    models=("writer",),
+    searches=lambda config, method: bool(method_of(method).searches),
     needs=("a corpus",),
     uses={
         "the right option": "accuracy, and accuracy by domain (Tables 1 and 2, Fig. 7)",

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.cases.case_file import write_case_file
 from engine.cases.store import CaseStore
-from engine.core.errors import BudgetSpent, Cancelled, InputError, StorageError
+from engine.core.errors import BudgetSpent, Cancelled, CorpusNotFound, InputError, ModelError, StorageError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Case, Hit, Passage, Prompt, Stamp
@@ -21,7 +21,7 @@ from engine.studies.config import parse_config, read_config
 from engine.studies.evaluate import evaluate, hashes_of, opened
 from engine.studies.example import Example
 from engine.studies.library import SHIPPED, ahead, evaluations, take_in
-from engine.studies.plan import plan
+from engine.studies.plan import check_corpora, plan, prepare
 from engine.studies.pools import Done, Lost, Performer, Processes, Stopped, Threads, at_once
 from engine.studies.run import Control, Journal, Run
 from engine.studies.tools import StudyTools
@@ -294,6 +294,51 @@ def test_settings_in_another_order_are_the_same_config(sample_home, retrieval, t
 def test_a_where_that_fits_no_example_is_told(retrieval):
     with pytest.raises(InputError, match=r"No example of .* has kind = none\. Correct \[where\]"):
         plan(parse_config(f"{retrieval(1)}\n[where]\nkind = 'none'\n"))
+
+
+ARE = """
+study = "are"
+data = "{data}"
+n = 1
+methods = ["drqa"]
+verifier = "{verifier}"
+"""
+
+
+def test_a_sample_corpus_that_a_check_searches_is_made_where_it_is_absent():
+    config = parse_config(ARE.format(data="bank-investigation-drafts", verifier="embedded"))
+    planned = plan(config)
+    check = msgspec.structs.replace(config, settings={"verification": {"evidence_from": "case"}})
+    assert plan(check).searched(planned.units) == []
+    with pytest.raises(CorpusNotFound):
+        check_corpora(planned, StudyTools(config), planned.units)
+    prepare(planned, Watch())
+    check_corpora(planned, StudyTools(config), planned.units)
+
+
+def test_a_corpus_that_there_is_not_is_refused_before_the_first_unit(tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_bytes(msgspec.json.encode({"question": "Q?", "answer": "Iron rusts.", "corpus": "metals"}))
+    with pytest.raises(CorpusNotFound, match="There is no corpus 'metals'"):
+        evaluate(ARE.format(data=path, verifier="embedded"), tmp_path / "run")
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ARE.format(data="{data}", verifier="no-such/verifier"),
+        'study = "refinement"\ndata = "{data}"\nverifier = "no-such/verifier"\nmodel = "openai:m@http://127.0.0.1:9/v1"',
+        'study = "refinement"\ndata = "{data}"\nmodel = "reader"',
+        'study = "abpc"\ndata = "{data}"\nmodel = "openai:m@http://127.0.0.1:9/v1"',
+    ],
+)
+def test_a_model_that_no_unit_could_use_is_refused_before_the_run_begins(tmp_path, config):
+    path = tmp_path / "own.jsonl"
+    path.write_bytes(msgspec.json.encode({"question": "Q?", "answer": "Iron rusts.", "passages": ["Iron rusts."]}))
+    with pytest.raises(ModelError):
+        evaluate(config.format(data=path), tmp_path / "run")
+    assert not (tmp_path / "run" / "run.json").exists()
 
 
 PASSAGE = Passage(id="p", document="d", title="", ordinal=0, start=0, end=4, text="Ice.")
