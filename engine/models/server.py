@@ -107,7 +107,9 @@ class Received:
     def __init__(self, on_text: OnText | None = None) -> None:
         self.text = self._raw = ""
         self.ended = ""
+        self._half = ""  # of a character whose other half comes in the next chunk
         self._empty = True  # nothing came, not even a thought
+        self._strange = False  # something came that is not text
         self._on_text = on_text
         self._used: int | None = None
         self._tokens: list[tuple[bytes, float]] = []
@@ -116,19 +118,29 @@ class Received:
         """Take in one chunk of the stream."""
         if getattr(chunk, "usage", None) is not None:
             self._used = chunk.usage.total_tokens
-        if not chunk.choices:
+        if not getattr(chunk, "choices", None):  # also a list or a text in the place of a chunk
             return
         self._empty = False
         choice = chunk.choices[0]
         self.ended = choice.finish_reason or self.ended
         for item in (choice.logprobs.content or ()) if choice.logprobs else ():
-            self._tokens.append((bytes(item.bytes) if item.bytes else item.token.encode(), item.logprob))
+            self._tokens.append((_bytes_of(item), item.logprob))
         # A refusal is what the model answers, in a field of its own.
         if choice.delta and (said := choice.delta.content or getattr(choice.delta, "refusal", None)):
-            self._raw += said
-            self.text = _THOUGHT.sub("", self._raw)
+            if isinstance(said, list):  # parts, of which a thought is one without text
+                texts = (part.get("text") for part in said if isinstance(part, dict))
+                said = "".join(text for text in texts if isinstance(text, str))
+            if not isinstance(said, str):
+                self._strange = True
+                return
+            said, self._half = joined(self._half + said)
+            self._take(said)
             if self._on_text is not None:
                 self._on_text(self.text)
+
+    def _take(self, said: str) -> None:
+        self._raw += said
+        self.text = _THOUGHT.sub("", self._raw)
 
     def tokens(self, messages: Sequence[dict[str, str]]) -> int:
         """Tokens read and written, as the server counts them; four characters a token where it does not say."""
@@ -143,6 +155,9 @@ class Received:
                 f"{name} sent nothing that can be read as a streamed chat. Check that the address is the base of the "
                 "server's API, which often ends in /v1, and that the server streams."
             )
+        self._take("\ufffd" * len(self._half))
+        if self._strange:
+            raise ServerError(f"{name} sent something that is not text. Choose another model.", self.text)
         if self.ended in _NO_TEXT and not self.text.strip():
             raise ModelError(f"{name} {_NO_TEXT[self.ended]}")
         if not self.ended:
@@ -162,6 +177,25 @@ _NO_TEXT = {
     "content_filter": "withheld its answer by its content filter. Choose another model.",
     "tool_calls": "called a tool and wrote no answer. Turn its tools off, or choose another model.",
 }
+
+
+def joined(text: str) -> tuple[str, str]:
+    """Text with its halves of characters (surrogates) joined, and the first half that it ends with.
+
+    >>> joined("a\\ud83d\\ude00"), joined("\\ude00a\\ud83d")
+    (('a😀', ''), ('�a', '\\ud83d'))
+    """
+    half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+    whole = text[: len(text) - len(half)]
+    return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), half
+
+
+def _bytes_of(token: Any) -> bytes:
+    """The token's bytes; a byte that no text has where they cannot be read, so that no token is kept."""
+    try:
+        return bytes(list(token.bytes)) if token.bytes else token.token.encode()
+    except (AttributeError, TypeError, ValueError):
+        return b"\xff"
 
 
 def byte_tokens(text: str, tokens: Sequence[tuple[bytes, float]]) -> tuple[Token, ...]:

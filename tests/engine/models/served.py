@@ -149,6 +149,26 @@ class Handler(BaseHTTPRequestHandler):
         self.event(chunk("", reason, None))
         self.end()
 
+    def mode_odd(self, body, argument):
+        """Send what the model's name says, as JSON, in the place of each chunk's text; a list first: as a chunk."""
+        self.start()
+        for number, said in enumerate(json.loads(argument.replace("%", "\\"))):
+            plain = {"index": 0, "delta": {"content": said}, "finish_reason": None}
+            self.event(said if not number else {**chunk("", None, None), "choices": [plain]})
+        self.event(chunk("", "stop", None))
+        self.end()
+
+    def mode_tokens(self, body, argument):
+        """Send a text with tokens whose bytes or spelling cannot be read."""
+        strange = {"none": {"token": None, "bytes": None}, "byte": {"token": "Iron", "bytes": [300]}}[argument]
+        self.start()
+        logprobs = {"content": [{**strange, "logprob": -1.0, "top_logprobs": []}]}
+        self.event(
+            {**chunk("", None, None), "choices": [{"index": 0, "delta": {"content": "Iron"}, "logprobs": logprobs}]}
+        )
+        self.event(chunk("", "stop", None))
+        self.end()
+
     def mode_whole(self, body, argument):
         """Reply with a page, as a server does at another path, whatever was asked."""
         self.reply(200, {"error": "Unexpected endpoint or method."})

@@ -66,6 +66,36 @@ def test_it_streams_and_keeps_log_probabilities(server):
     assert [TEXT[t.start : t.end] for t in answer.tokens[4:6]] == [" 👩", "👩"]
 
 
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        (["Iron \ud83d", "\ude00 rusts"], "Iron 😀 rusts"),
+        (["Iron \ud83d", " rusts"], "Iron � rusts"),
+        (["\ude00 rusts \ud83d"], "� rusts �"),
+        ([[{"type": "text", "text": "Iron "}, {"type": "thinking", "thinking": "Hm."}], "rusts"], "Iron rusts"),
+    ],
+)
+@pytest.mark.parametrize("first", [[1, 2], "hi", {"choices": None}])
+def test_text_that_comes_in_halves_or_parts_is_put_together(server, sent, text, first):
+    said = json.dumps([json.dumps(first), *sent]).replace("\\", "%")
+    seen: list[str] = []
+    answer = server.model(f"odd:{said}").generate(tiny_prompt(1), Decoding(), seen.append)
+    assert answer.text == text and answer.finished
+    assert all(said.encode() for said in seen)
+
+
+def test_what_is_not_text_is_an_error_that_names_the_model(server):
+    with pytest.raises(ServerError, match=r"odd:.* sent something that is not text") as raised:
+        server.model('odd:["{}", "Iron", 5]').generate(tiny_prompt(1), Decoding())
+    assert raised.value.partial == "Iron"
+
+
+@pytest.mark.parametrize("strange", ["none", "byte"])
+def test_tokens_that_cannot_be_read_are_left_out(server, strange):
+    answer = server.model(f"tokens:{strange}").generate(tiny_prompt(1), Decoding())
+    assert (answer.text, answer.tokens) == ("Iron", ())
+
+
 def test_the_request_says_what_the_settings_say(server):
     model = server.model("words")
     model.generate(tiny_prompt(1, system=True), Decoding(temperature=0.7, top_p=0.9, seed=42, max_new_tokens=9))
