@@ -96,7 +96,7 @@ def calibrated(
 ) -> OwnCalibration:
     """Fit `base` to labelled pairs of one kind of text; raise `InputError` where they are too few."""
     _file(name)  # a bad name is told now
-    labels = np.array([CLASSES.index(pair.verdict) for pair in pairs])
+    labels = np.array([CLASSES.index(pair.verdict) for pair in pairs], np.int64)
     _require_enough(labels)
     if len({pair.claim for pair in pairs}) < 2:
         raise InputError("All labelled pairs have the same claim. Label pairs of at least two claims.")

@@ -88,6 +88,11 @@ def test_too_few_labels_or_one_class_alone_are_refused_with_the_counts():
         calibrated(one_claim, verifier, "a")
 
 
+def test_no_labels_at_all_are_too_few():
+    with pytest.raises(InputError, match="These are 0: 0 supportive"):
+        calibrated([], WindowedVerifier(lambda pairs: [], "none", Thresholds()), "empty")
+
+
 def test_a_kept_calibration_is_a_verifier_by_name():
     base, _ = load_entailment(), home()
     claims = [(f"Box {n} holds {n} coins.", n % 2) for n in range(60)]
