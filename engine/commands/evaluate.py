@@ -36,8 +36,9 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
     from engine.studies.evaluate import evaluate as run_evaluation, report  # loads pandas: half a second
 
     text = config_text(config)
+    parsed = parse_config(text, config.name)  # what is wrong in it is told with the file's name
     if assignments:
-        text = as_toml(with_assignments(parse_config(text, config.name), assignments))
+        text = as_toml(with_assignments(parsed, assignments))
     result = run_evaluation(
         text, out, resume=resume, workers=workers, on=on, control=Control(tell=_teller()), on_cost=_say_cost
     )

@@ -43,8 +43,8 @@ class Limit(Value, frozen=True):
     own share what is left; units in flight can take it over the limit by one call each.
     """
 
-    calls: int | None = None
-    tokens: int | None = None
+    calls: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    tokens: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
     def less(self, spent: Spent) -> Limit:
         """The rest of the budget after so much, never below 0."""
@@ -56,6 +56,17 @@ class Limit(Value, frozen=True):
 
     def _each(self, change: Callable[[str, int], int]) -> Limit:
         return Limit(**{name: change(name, limit) for name, limit in self.to_dict().items() if limit is not None})
+
+
+class Load(Value, frozen=True):
+    """[load]: what `datasets.load` takes. A config keeps the table as it was given: its hash names the run."""
+
+    layout: str | None = None
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    seed: int = 1337
+    corpus: str = ""
+    per_stratum: Annotated[int, msgspec.Meta(ge=0)] = 0
+    passages: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Config(Value, frozen=True):
@@ -73,16 +84,16 @@ class Config(Value, frozen=True):
     title: str = ""
     n: Annotated[int, msgspec.Meta(ge=0)] = 0
     methods: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = (1337,)
+    seeds: tuple[Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)], ...] = (1337,)
     model: str = EMBEDDED
     verifier: str = EMBEDDED
     judge: str = ""
-    concurrency: int = 4
-    batch: int = 8
+    concurrency: Annotated[int, msgspec.Meta(ge=1)] = 4
+    batch: Annotated[int, msgspec.Meta(ge=0)] = 8
     dtype: str = "auto"
     exact: bool = True
     load: Json = {}
-    where: dict[str, str] = {}
+    where: dict[str, str | int | float | bool] = {}
     settings: dict[str, Json] = {}
     options: Json = {}
     paper: str = ""

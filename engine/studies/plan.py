@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from engine.core.errors import InputError
+import msgspec
+
+from engine.core.errors import InputError, raised_as
 from engine.core.progress import Watch
-from engine.core.values import sha256
+from engine.core.values import converted, sha256
 from engine.corpus.collection import Collection, list_corpora
 from engine.corpus.samples import SAMPLES
 from engine.studies.catalogue import study_of
-from engine.studies.config import Config
+from engine.studies.config import Config, Load
 from engine.studies.datasets import load
 from engine.studies.example import Example, lacks
 from engine.studies.tools import Study, StudyTools
@@ -65,6 +67,8 @@ def plan(config: Config) -> Plan:
     study.check(config)
     usable: list[Example] = []
     left_out: Counter[str] = Counter()
+    with raised_as(InputError, "[load] cannot be used", "Correct it, or leave it out.", msgspec.ValidationError):
+        converted(config.load, Load)
     for example in load(config.data, **config.load):
         if any(getattr(example, name, example.about.get(name)) != value for name, value in config.where.items()):
             continue

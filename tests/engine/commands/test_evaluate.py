@@ -27,7 +27,11 @@ def test_a_preset_by_name_says_its_cost_and_leaves_tables(sample_home, tmp_path)
 def test_a_wrong_call_is_refused_before_anything_runs(sample_home, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text('study = "attr-rag-chunks"\ndata = "bench-chemistry"\nmethods = ["top-7"]\n')
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text('study = "are"\ndata = 3\n')
     for arguments, said in (
+        ((wrong,), "wrong.toml is not a valid config: Expected `str`, got `int` - at `$.data`"),
+        ((wrong, "--set", "decoding.temperature=0.7"), "wrong.toml is not a valid config"),
         ((tmp_path / "none.toml",), "cannot be read"),
         ((config,), "top-7 is not a method"),
         (("seconds", "--resume"), "not contain a run to resume"),

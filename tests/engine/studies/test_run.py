@@ -2,6 +2,7 @@ import dataclasses
 import json
 import multiprocessing
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -372,6 +373,53 @@ def test_a_units_case_comes_back_from_the_bin(sample_home, tmp_path):
     store.set_tags(name, ["kept"])
     store.delete(name)
     assert take_in(store, folder, "unit") == name and store.load(name).tags == ("kept",)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("concurrency = 0", "Expected `int` >= 1 - at `$.concurrency`"),
+        ("batch = -2", "Expected `int` >= 0 - at `$.batch`"),
+        ("seeds = [18446744073709551616]", "Expected `int` <= 9223372036854775807 - at `$.seeds[0]`"),
+        ("[budget]\ncalls = -1", "Expected `int` >= 0 - at `$.budget.calls`"),
+        ("[budget]\ntokens = -1", "Expected `int` >= 0 - at `$.budget.tokens`"),
+    ],
+)
+def test_a_number_that_no_run_can_have_is_refused(retrieval, line, said):
+    name, _, _ = line.partition(" ")
+    text = "\n".join(kept for kept in retrieval(1).splitlines() if not kept.startswith(name))
+    with pytest.raises(InputError, match=re.escape(said)):
+        parse_config(f"{text}\n{line}" if "[" in name else f"{line}\n{text}")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("limits = 3", "Object contains unknown field `limits`"),
+        ('limit = "3"', "Expected `int | null`, got `str`"),
+        ("limit = -1", "Expected `int` >= 0"),
+        ("seed = 1.5", "Expected `int`, got `float`"),
+        ("corpus = 3", "Expected `str`, got `int`"),
+        ("passages = -3", "Expected `int` >= 0"),
+        ("per_stratum = -3", "Expected `int` >= 0"),
+    ],
+)
+def test_a_mistake_under_load_is_told(retrieval, line, said):
+    with pytest.raises(InputError, match=rf"\[load\] cannot be used \({re.escape(said)}"):
+        plan(parse_config(f"{retrieval(1)}\n[load]\n{line}\n"))
+
+
+def test_the_table_of_load_is_hashed_as_it_was_given(retrieval):
+    config = parse_config(f"{retrieval(1)}\n[load]\nseed = 1337\ncorpus = 'c'\nlimit = 2\n")
+    assert config.load == {"seed": 1337, "corpus": "c", "limit": 2} and [*config.load] == ["seed", "corpus", "limit"]
+
+
+def test_where_finds_numbers_and_switches(tmp_path):
+    path, about = tmp_path / "own.jsonl", [{"level": 3, "new": True}, {"level": 4, "new": True}, {"level": 3}]
+    lines = [msgspec.json.encode({"question": "Q?", "answer": "A b.", "about": kept}) for kept in about]
+    path.write_bytes(b"\n".join(lines))
+    found = plan(parse_config(f'study = "are"\ndata = "{path}"\n[where]\nlevel = 3\nnew = true\n'))
+    assert [example.about for example in found.examples.values()] == [{"level": 3, "new": True}]
 
 
 def test_an_option_that_no_study_reads_is_refused_before_anything_runs():
