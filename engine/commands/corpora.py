@@ -35,7 +35,7 @@ embedder_option = click.option(
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @shared.corpus_option
 @chunking_option
-@click.option("--fields", default="", metavar="id=F,title=F,text=F", help="Fields of JSONL and CSV records.")
+@click.option("--fields", default="", metavar="id=F,title=F,text=F", help="Fields of records; id= numbers them.")
 @embedder_option
 @click.option("--on", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Who embeds.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Ray workers that embed.")
@@ -73,10 +73,11 @@ def _chosen(chosen: Mapping[str, object]) -> list[str]:
 
 
 def _fields(text: str) -> Fields | None:
-    """`id=key,title=name,text=body` as a field mapping; None where nothing is mapped."""
+    """`id=key,title=name,text=body` as a field mapping; None where nothing is mapped. The id alone may be empty."""
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     mapping = {name.strip(): field.strip() for name, _, field in pairs}
-    if not mapping.keys() <= {"id", "title", "text"} or not all(mapping.values()):
+    whole = all(mark and (field.strip() or name.strip() == "id") for name, mark, field in pairs)
+    if not mapping.keys() <= {"id", "title", "text"} or not whole:
         raise InputError(f"--fields {text!r} is not a mapping. Write for example id=key,title=name,text=body.")
     return Fields(**mapping) if mapping else None
 

@@ -195,7 +195,8 @@ def stream_files(
         again = found if isinstance(found, list) else _again(source, fields)
         if any(taken.get(key, value) != value for key, value in own.items()):
             clash = next(d.id for d in again if taken.get(hash(d.id), own[hash(d.id)]) != own[hash(d.id)])
-            reason = f"Another file in this batch also has the document {clash!r}. Rename one of them."
+            way_out = "Rename one of them." if clash == source.name else "Give their records different ids."
+            reason = f"Another file in this batch also has the document {clash!r}. {way_out}"
             skipped.append((source.name, reason))
             continue
         yield from (d for d in again if hash(d.id) not in taken)

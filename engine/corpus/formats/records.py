@@ -118,9 +118,9 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
             line: {column: str(row.get(column) or "").strip() for column in columns}
             for line, row in _fitting(reader, name, bad)
         }
-    names = fields or _usual(rows.values())
+    names, of = (fields, "") if fields else _usual(rows.values(), name)
     for line, cells in rows.items():
-        found += _row(cells, names, name, line, "text/csv")
+        found += _row(cells, names, of, name, line, "text/csv")
     if not found:
         raise FileError(f"{name} has no rows with text below its header line. {way_out}")
     if names.title not in columns:
@@ -128,19 +128,23 @@ def table_documents(text: str, name: str, fields: Fields | None = None, bad: Bad
     return list(without_repeats(found, name, bad))
 
 
-def _usual(rows: Iterable[dict[str, str]]) -> Fields:
-    """The usual names; `id` in place of `_id` where it tells all rows apart, as a category or a year would not."""
+def _usual(rows: Iterable[dict[str, str]], name: str) -> tuple[Fields, str]:
+    """The usual names, and what an id begins with: another table may number its rows as this one does.
+
+    `id` is in place of `_id` where it tells all rows apart, as a category or a year would not.
+    """
     filled = [row for row in rows if any(row.values())]
     ids = {row.get("id") for row in filled}
     alone = len(ids) == len(filled) and ids.isdisjoint({"", None}) and not any("_id" in row for row in filled)
-    return Fields(id="id") if alone else Fields()
+    return (Fields(id="id"), f"{name}#id=") if alone else (Fields(), "")
 
 
-def _row(cells: dict[str, str], names: Fields, name: str, line: int, media_type: str) -> list[Document]:
+def _row(cells: dict[str, str], names: Fields, of: str, name: str, line: int, media_type: str) -> list[Document]:
     """The document of one row; none without a filled cell."""
     filled = (f"{column}: {value}" for column, value in cells.items() if value)
     content, place = cells.get(names.text) or BETWEEN_CELLS.join(filled), f"{name}#{line}"
-    key, title = cells.get(names.id) or place, cells.get(names.title) or _row_title(cells, name, line)
+    own, title = cells.get(names.id), cells.get(names.title) or _row_title(cells, name, line)
+    key = f"{of}{own}" if own else place
     return [Document(id=key, title=title, text=content, source=place, media_type=media_type)] if content else []
 
 
@@ -156,10 +160,10 @@ def json_documents(text: str, name: str, fields: Fields | None = None, bad: Bad 
     parts = whole if isinstance(whole, dict) else {"values": whole}
     rows = [_cells(row) for value in parts.values() if _is_rows(value) for row in value]
     others = _cells({key: value for key, value in parts.items() if not _is_rows(value)})
-    names = fields or _usual(rows or [others])
+    names, of = (fields, "") if fields else _usual(rows or [others], name)
     found = []
     for line, cells in enumerate([*rows, others], start=1):
-        found += _row(cells, names, name, line, "application/json")
+        found += _row(cells, names, of, name, line, "application/json")
     if not found:
         raise FileError(f"{name} has no values. Leave it out, or check that it was saved completely.")
     return list(without_repeats(_titled_apart(found, name), name, bad))

@@ -14,6 +14,7 @@ from engine.core.errors import Cancelled, InputError, ServerError
 from engine.core.files import VERSION, home
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
+from engine.corpus.collection import Collection
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.registry import forget_models
 from engine.workbench import Workbench
@@ -676,7 +677,16 @@ def test_a_reserved_name_of_a_corpus_is_called_so(tmp_path):
 
 
 def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
-    assert run("ingest", str(tmp_path), "--corpus", "x", "--fields", "body").exit_code == 2
+    for wrong in ("body", "id", "text="):
+        assert run("ingest", str(tmp_path), "--corpus", "x", "--fields", wrong).exit_code == 2
+
+
+def test_an_empty_id_field_numbers_the_records(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
+    (tmp_path / "r.jsonl").write_text('{"_id": "k1", "text": "The kiln is green."}\n', encoding="utf-8")
+    numbered = run("ingest", str(tmp_path / "r.jsonl"), "--corpus", "kilns", "--fields", "id=")
+    assert numbered.exit_code == 0, numbered.output
+    assert list(Collection.open("kilns").snapshot().documents) == ["r.jsonl#1"]
 
 
 def test_an_unknown_way_of_answering_is_refused_and_not_taken_for_the_default():

@@ -23,6 +23,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Chunking
 from engine.corpus import collection as collections, large, store
 from engine.corpus.collection import NAMED, Collection, health, list_corpora, remove, unreadable_corpora
+from engine.corpus.formats.records import Fields
 from engine.models.embedder import ScriptedEmbedder
 
 
@@ -156,6 +157,30 @@ def test_a_record_that_replaces_another_files_document_of_the_same_id_says_so(
     collection.ingest([second])
     second.write_text('{"_id": "1", "text": "Gold melts."}')
     assert collection.ingest([second]).displaced == ()
+
+
+def test_two_tables_that_number_their_rows_alike_are_both_kept(tmp_path: Path, embedder: ScriptedEmbedder) -> None:
+    people, orders, items = (tmp_path / name for name in ("people.csv", "orders.csv", "items.json"))
+    people.write_text("id,name,role\n1,Ada Quill,chemist\n2,Ben Orr,clerk\n")
+    orders.write_text("id,item,price\n1,Bolt,3\n2,Nut,4\n3,Gear,9\n")
+    items.write_text('[{"id": 1, "item": "Saw"}]')
+    apart = Collection.create("apart", embedder)
+    for path in (people, orders, items):
+        report = apart.ingest([path])
+        assert (report.replaced, report.displaced) == (0, ())
+    together = Collection.create("together", embedder)
+    assert together.ingest([people, orders, items]).skipped == ()
+    assert set(together.snapshot().documents) == set(apart.snapshot().documents)
+    assert len(together.snapshot().documents) == 6
+    orders.write_text("id,item,price\n3,Gear,9\n1,Bolt,5\n2,Nut,4\n")
+    assert together.ingest([orders]).documents == 6, "a row keeps its id, whatever its place"
+    assert together.snapshot().documents["orders.csv#id=1"].text == "id: 1 | item: Bolt | price: 5"
+    named = [tmp_path / name for name in ("a.csv", "b.csv")]
+    for path in named:
+        path.write_text(f"_id,text\n1,{path.name}\n")
+    ((_, reason),) = together.ingest(named).skipped
+    assert reason.endswith("also has the document '1'. Give their records different ids.")
+    assert together.ingest(named, fields=Fields(id="")).skipped == ()
 
 
 def test_rows_and_records_that_a_file_no_longer_has_go(tmp_path: Path, embedder: ScriptedEmbedder) -> None:

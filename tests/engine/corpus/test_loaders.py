@@ -214,7 +214,11 @@ def test_the_objects_of_a_json_file_are_rows() -> None:
         {"id": 8, "title": "Rail"},
     ]
     rows = load_bytes(json.dumps({"project": "Bank", "issues": issues}).encode(), "export.json")
-    assert [(row.id, row.title) for row in rows] == [("7", "Silt"), ("8", "Rail"), ("export.json#3", "Bank")]
+    assert [(row.id, row.title) for row in rows] == [
+        ("export.json#id=7", "Silt"),
+        ("export.json#id=8", "Rail"),
+        ("export.json#3", "Bank"),
+    ]
     assert rows[2].text == "project: Bank"
     assert rows[0].text == "id: 7 | title: Silt | open: true | notes: Ann; Soon."
     (whole,) = load_bytes(b'{"name": "Bank", "levels": [3, 4.5]}', "one.json")
@@ -235,7 +239,7 @@ def test_rows_have_their_own_id_where_it_tells_all_apart(name: str) -> None:
         table = "id,text\n" + "".join(f"{row['id']},{row['text']}\n" for row in rows)
         return [row.id for row in load_bytes((json.dumps(rows) if name == "t.json" else table).encode(), name)]
 
-    assert ids("a", "b") == ["a", "b"]
+    assert ids("a", "b") == [f"{name}#id=a", f"{name}#id=b"]
     assert ids("2021", "2021") == ids("a", "") == [f"{name}#1", f"{name}#2"]
 
 

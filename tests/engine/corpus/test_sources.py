@@ -352,7 +352,7 @@ def test_a_row_of_too_many_cells_and_a_column_named_twice_are_told() -> None:
     said: list[str] = []
     table = b"id,text\n1,Heat to 90 degrees, then cool\n2,Wait,,\n"
     (row,) = load_bytes(table, "t.csv", bad=lambda error: said.append(str(error)))
-    assert (row.id, row.text) == ("2", "Wait")
+    assert (row.id, row.text) == ("t.csv#id=2", "Wait")
     assert said == ["t.csv, row 1, has more cells than the header line. Put a cell with a delimiter in quotes."]
     with pytest.raises(FileError, match="the column 'value' twice"):
         load_bytes(b"name,value,value\nkiln,1,2\n", "t.csv")
