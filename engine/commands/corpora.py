@@ -53,8 +53,9 @@ def ingest(
     """Add files and folders to a corpus.
 
     A file of the same name, or a record of the same id, is a new version and replaces the document that the corpus has:
-    `replacements` says which, and by which file, `displaced` whose it was if another file's. Rows and records that a
-    file no longer has are removed. A folder's files are named by their place in it.
+    `replacements` says which, and by which file, `displaced` whose it was if another file's. Rows that a file no
+    longer has are removed. Records of JSONL with an id stay, and `stayed` counts them. A folder's files are named by
+    their place in it.
 
     Example: python -m engine ingest reports/ notes.md --corpus field-notes
     """

@@ -1,9 +1,9 @@
 """A named collection: documents, passages and vectors in one folder, with its embedder and its chunking.
 
 `ingest` is one transaction: it reads files, embeds what is new, writes a new generation and makes it current. The same
-file again changes nothing and embeds nothing. A changed file replaces its passages; rows that it no longer has go,
-unless they have an id of their own. A bad file is skipped with its reason and the batch goes on. After a cancelled or
-killed ingest the same files go on where it was.
+file again changes nothing and embeds nothing. A changed file replaces its passages; rows that it no longer has go, but
+not records of JSONL with an id of their own, which may be split over files of one name. A bad file is skipped with its
+reason and the batch goes on. After a cancelled or killed ingest the same files go on where it was.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ NAMED = 100  # replaced documents that a report names
 class IngestReport(Value, frozen=True):
     """The result of one ingest. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason).
 
-    `removed` counts the earlier rows that the files no longer have.
+    `removed` counts the earlier rows that the files no longer have, `stayed` the records with an id of their own that
+    they no longer have.
     `replacements` are the first `NAMED` of the replaced documents, each with the file that has its new text.
     `displaced` are the first of those whose old text was another file's, each with that file.
     `files` counts those that were read, 0 where the documents were given without files.
@@ -161,6 +162,7 @@ class IngestReport(Value, frozen=True):
     removed: int = 0
     replacements: tuple[tuple[str, str], ...] = ()
     displaced: tuple[tuple[str, str], ...] = ()
+    stayed: int = 0
 
     @property
     def told(self) -> str:
@@ -175,6 +177,8 @@ class IngestReport(Value, frozen=True):
         told = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none added"
         if self.removed:
             told += f", {self.removed:,} removed that the files no longer have"
+        if self.stayed:
+            told += f", {counted(self.stayed, 'record')} kept that the files no longer have"
         rows = " Each row of a table or JSONL file is a document." if given > self.files else ""
         return f"{counted(self.files, 'file')}, {counted(given, 'document')}: {told}.{rows} {self.warning}".strip()
 
@@ -192,6 +196,11 @@ def _same_file(one: str, other: str) -> bool:
     """Are two documents of one file, which a folder's name may precede."""
     short, long = sorted((_ROW.sub("", one), _ROW.sub("", other)), key=len)
     return long == short or long.endswith(f"/{short}")
+
+
+def _is_row(document: Document) -> bool:
+    """Is it a row of a table or a numbered record, and not a record with an id of its own?"""
+    return bool(_ROW.search(document.source)) or document.id.startswith(f"{document.source}#")
 
 
 def remove(name: str) -> None:
@@ -300,18 +309,20 @@ class Collection:
         skipped: list[tuple[str, str]] = []
         read: list[str] = []
         taken: dict[int, int] = {}
+        stayed = [0]
         keep = partial(store.store_original, self.folder)
         documents = stream_files(paths, watch, skipped, fields, keep, read, taken)
 
         def absent(old: Snapshot) -> set[str]:
             tables = {name for name in read if hash(name) not in taken}  # another file is one document of its name
-            rows = (document for document, _, _ in old.spans() if _ROW.search(document.id))  # no record with its own id
-            earlier = (row.id for row in rows if _ROW.sub("", row.source) in tables)
-            return {name for name in earlier if hash(name) not in taken} if tables else set()
+            earlier = (document for document, _, _ in old.spans() if _ROW.sub("", document.source) in tables)
+            gone = {d.id: _is_row(d) for d in earlier if hash(d.id) not in taken} if tables else {}
+            stayed.append(sum(not row for row in gone.values()))
+            return {name for name, row in gone.items() if row}
 
         report = self.add(documents, watch, skipped, absent)
         named = tuple((document, _file_of(source, paths)) for document, source in report.replacements)
-        return msgspec.structs.replace(report, files=len(read), replacements=named)
+        return msgspec.structs.replace(report, files=len(read), replacements=named, stayed=stayed[-1])
 
     def add(
         self,

@@ -197,6 +197,7 @@ def test_rows_and_records_that_a_file_no_longer_has_go(tmp_path: Path, embedder:
     records.write_text('{"text": "Salt."}')
     report = collection.ingest([records])
     assert (report.unchanged, report.replaced, report.removed, report.documents) == (1, 0, 1, 5)
+    assert report.stayed == 1 and "1 removed that the files no longer have, 1 record kept that" in report.told
     snapshot = collection.snapshot()
     assert sorted(snapshot.documents) == ["c", "n.txt", "r.jsonl#1", "t.csv#1", "t.csv#2"], "c has an id of its own"
     texts = [collections.embedding_text(p) for p in snapshot.passages]
@@ -204,6 +205,20 @@ def test_rows_and_records_that_a_file_no_longer_has_go(tmp_path: Path, embedder:
     records.write_text("no json")
     assert collection.ingest([records, note]).removed == 0
     assert "c" in collection.snapshot().documents
+
+
+@pytest.mark.parametrize("column", ["id", "_id"])
+def test_rows_with_an_id_that_a_table_no_longer_has_go_too(
+    tmp_path: Path, embedder: ScriptedEmbedder, column: str
+) -> None:
+    table = tmp_path / "t.csv"
+    collection = Collection.create("m", embedder)
+    table.write_text(f"{column},text\na,Iron\nb,Gold\nc,Tin\n")
+    collection.ingest([table])
+    table.write_text(f"{column},text\na,Iron\nc,Tin\n")
+    report = collection.ingest([table])
+    assert (report.removed, report.stayed) == (1, 0)
+    assert sorted(d.text for d in collection.snapshot().documents.values()) == ["Iron", "Tin"]
 
 
 def test_another_embedder_or_chunking_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
