@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -16,6 +17,7 @@ from engine.analyses.case_verdict import case_verdict
 from engine.cases.query import CaseRow
 from engine.cases.review import Review, review_of
 from engine.cases.store import CaseStore
+from engine.core.errors import CaseError
 from engine.core.statistics import mean_or_none
 from engine.core.values import Case, Value, decoded
 
@@ -85,22 +87,33 @@ def quality_of(case: Case, review: Review) -> Quality:
 
 
 def qualities(store: CaseStore, rows: Sequence[CaseRow]) -> dict[str, Quality]:
-    """Of each case of `rows` its counts, by its id; those that changed are read anew and kept."""
+    """The counts of each case of `rows`, by its id; changed ones are read anew and kept. A damaged one says so."""
     kept = store.summaries()
     found: dict[str, Quality] = {}
     fresh: dict[str, tuple[str, bytes]] = {}
     for row in rows:
         of = f"{FORM} {row.updated}"  # whole seconds: the store forgets what it kept as well
-        known = kept.get(row.id)
-        if known is not None and known[0] == of:
-            found[row.id] = decoded(known[1], Quality)
+        known = _known(kept.get(row.id), of)
+        if known is not None:
+            found[row.id] = known
             continue
-        case, history = store.load_whole(row.id)
+        try:
+            case, history = store.load_whole(row.id)
+        except CaseError:
+            found[row.id] = Quality(headline="cannot be read")
+            continue
         found[row.id] = quality_of(case, review_of(history))
         fresh[row.id] = (of, msgspec.json.encode(found[row.id]))
     if fresh:
         store.keep_summaries(fresh)
     return found
+
+
+def _known(kept: tuple[str, bytes] | None, of: str) -> Quality | None:
+    """The counts that were kept, where they are of that state and can be read."""
+    with suppress(msgspec.DecodeError):
+        return decoded(kept[1], Quality) if kept is not None and kept[0] == of else None
+    return None
 
 
 def leaderboard(rows: Sequence[CaseRow], found: Mapping[str, Quality], group: Group) -> dict[str, Standing]:

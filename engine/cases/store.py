@@ -18,7 +18,7 @@ import msgspec
 
 from engine.cases.query import CaseRow, Query, select, where
 from engine.cases.review import CONCLUSIONS, Mark, MarkDraft, Review, append, review_of, signing_key
-from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, StorageError
+from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, RecordError, StorageError, raised_as
 from engine.core.files import now
 from engine.core.values import Analysis, Case
 
@@ -96,13 +96,31 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def read(connection: sqlite3.Connection, case_id: str) -> Case:
-    """A case that was not deleted; raise `CaseNotFound`."""
+    """A case that was not deleted; raise `CaseNotFound`, and `CaseError` for a damaged one."""
     row = connection.execute(
         "SELECT body FROM bodies JOIN cases USING (id) WHERE id = ? AND deleted IS NULL", (case_id,)
     ).fetchone()
     if row is None:
         raise _not_found(case_id)
-    return Case.from_dict(msgspec.json.decode(row["body"]))
+    with _as_written(case_id):
+        return Case.from_dict(msgspec.json.decode(row["body"]))
+
+
+def _as_written(case_id: str) -> contextlib.AbstractContextManager[None]:
+    """Around what decodes a case or its history: `CaseError` where it is damaged."""
+    failures = (msgspec.DecodeError, UnicodeError, RecursionError, RecordError)
+    damaged = f"The stored case {case_id!r} is damaged"
+    return raised_as(CaseError, damaged, "Delete it, or import its export with --replace.", *failures)
+
+
+def whole(connection: sqlite3.Connection, case_id: str) -> tuple[Case, tuple[Mark, ...]] | None:
+    """A case and its history, None where one of them is damaged; raise `CaseNotFound`."""
+    try:
+        return read(connection, case_id), marks_of(connection, case_id)
+    except CaseNotFound:
+        raise
+    except CaseError:
+        return None
 
 
 def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
@@ -161,7 +179,8 @@ def forget(connection: sqlite3.Connection, case_id: str) -> None:
 def marks_of(connection: sqlite3.Connection, case_id: str) -> tuple[Mark, ...]:
     """The history of a case, oldest first."""
     found = connection.execute("SELECT body FROM marks WHERE case_id = ? ORDER BY number", (case_id,)).fetchall()
-    return tuple(Mark.from_dict(msgspec.json.decode(row["body"])) for row in found)
+    with _as_written(case_id):
+        return tuple(Mark.from_dict(msgspec.json.decode(row["body"])) for row in found)
 
 
 def add_mark(connection: sqlite3.Connection, mark: Mark) -> None:
@@ -263,7 +282,7 @@ class CaseStore:
             write(connection, case, now())
 
     def load(self, case_id: str) -> Case:
-        """Read a case; raise `CaseNotFound`."""
+        """Read a case; raise `CaseNotFound`, and `CaseError` for a damaged one."""
         with self._reading() as connection:
             return read(connection, case_id)
 
@@ -296,7 +315,7 @@ class CaseStore:
         """
         with self.writing() as connection:
             known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case.id,)).fetchone()
-            if known and (read(connection, case.id), marks_of(connection, case.id)) == (case, tuple(history)):
+            if known and whole(connection, case.id) == (case, tuple(history)):
                 return
             if known and not replace:
                 raise CaseError(
@@ -353,12 +372,12 @@ class CaseStore:
                 [(case_id, of, body) for case_id, (of, body) in found.items()],
             )
 
-    def delete(self, case_id: str) -> Case:
-        """Take a case out of the library and return it; `restore` brings it back with its history."""
+    def delete(self, case_id: str) -> Case | None:
+        """Take a case out of the library and return it, None if damaged; `restore` brings it back with its history."""
         with self.writing() as connection:
-            case = read(connection, case_id)
+            found = whole(connection, case_id)
             connection.execute("UPDATE cases SET deleted = ? WHERE id = ?", (now(), case_id))
-        return case
+        return found[0] if found else None
 
     def restore(self, case_id: str) -> Case:
         """Undo `delete`; raise `CaseNotFound` where it was emptied away."""

@@ -147,7 +147,12 @@ def delete(cases: tuple[str, ...]) -> None:
     Example: python -m engine delete 3f9c0a417b2e
     """
     store = workbench().cases
-    each(_once(cases), lambda case_id, case: [{"deleted": store.delete(case_id).id}])
+
+    def put_away(case_id: str, _: str) -> list[Record]:
+        store.delete(case_id)
+        return [{"deleted": case_id}]
+
+    each(_once(cases), put_away)
 
 
 @main.command()

@@ -91,9 +91,12 @@ def converted(data: Any, kind: type[T], *, strict: bool = True) -> T:
 
 
 def decoded(data: bytes | str, kind: type[T]) -> T:
-    """JSON as a `kind`; raise `msgspec.DecodeError`, `msgspec.ValidationError` among them."""
+    """JSON as a `kind`; raise `msgspec.DecodeError` (also `ValidationError`), also where it is not UTF-8."""
     _look_at(kind)
-    return msgspec.json.decode(data, type=kind)
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (UnicodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def json_or_none(data: bytes | str) -> Any:

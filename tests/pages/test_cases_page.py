@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from concurrent.futures import Future
 
 import pytest
@@ -252,6 +253,18 @@ def test_the_bin_gives_a_case_back(app):
     app.run()
     button(app, "Restore").click().run()
     assert store().load("second").question == "What melts ice?"
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_a_damaged_case_leaves_the_others_on_the_page(app, name):
+    with sqlite3.connect(store().path) as connection:
+        connection.execute("DELETE FROM summaries")
+        connection.execute("UPDATE bodies SET body = ? WHERE id = ?", (b'{"id"', name))
+    connection.close()
+    app.run()
+    assert not app.exception
+    assert sorted(app.dataframe[0].value["facts"]) == sorted(["cannot be read", "not checked"])
+    assert any("'first' is damaged" in error.value for error in app.error) == (name == "first")
 
 
 def test_compare_shows_what_differs(app):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 from msgspec.structs import replace
 
@@ -7,6 +9,7 @@ from engine.analyses.quality import Quality, Standing, leaderboard, qualities, q
 from engine.cases.places import rewrite
 from engine.cases.review import review_of, sign_off
 from engine.cases.store import CaseStore
+from engine.core.errors import CaseError
 from engine.core.values import Stamp, Step
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_case_verdict import checked, marked
@@ -46,6 +49,53 @@ def test_what_is_kept_is_not_computed_twice_and_goes_with_its_case(store):
     store.delete("case")
     store.empty_bin()
     assert set(store.summaries()) == {"open"}
+
+
+def written_over(store, case_id, body, table="bodies", of=""):
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("DELETE FROM summaries WHERE id = ?", (case_id,))
+        if table == "summaries":
+            connection.execute("INSERT INTO summaries (id, of, body) VALUES (?, ?, ?)", (case_id, of, body))
+        else:
+            connection.execute("UPDATE bodies SET body = ? WHERE id = ?", (body, case_id))
+    connection.close()
+
+
+DAMAGED = [b'{"id": "case"}', b'{"id": "ca', b'{"id": "\xff"}', b"[" * 100_000]
+
+
+@pytest.mark.parametrize("body", DAMAGED)
+def test_a_damaged_case_is_a_line_that_says_so_and_can_be_deleted_or_replaced(store, body):
+    whole = store.load_whole("case")
+    before = qualities(store, store.rows())
+    written_over(store, "case", body)
+    assert qualities(store, store.rows()) == {**before, "case": Quality(headline="cannot be read")}
+    with pytest.raises(CaseError, match="The stored case 'case' is damaged"):
+        store.load("case")
+    with pytest.raises(CaseError, match="different case"):
+        store.put(*whole)
+    store.put(*whole, replace=True)
+    assert store.load_whole("case") == whole
+    written_over(store, "case", body)
+    assert store.delete("case") is None
+    assert [row.id for row in store.rows()] == ["open"]
+
+
+def test_a_damaged_entry_of_a_history_is_told(store):
+    store.add_marks("case", sign_off("Ada", "does not stand", "the year is wrong"))
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE marks SET body = ? WHERE number = 1", (b'{"number"',))
+    connection.close()
+    with pytest.raises(CaseError, match="'case' is damaged"):
+        store.history("case")
+    assert qualities(store, store.rows())["case"].headline == "cannot be read"
+
+
+@pytest.mark.parametrize("body", [b'{"facts": "many"}', b'{"facts"', b'{"headline": "\xff"}'])
+def test_a_line_that_was_kept_and_cannot_be_read_is_made_again(store, body):
+    before = qualities(store, store.rows())
+    written_over(store, "case", body, "summaries", store.summaries()["case"][0])
+    assert qualities(store, store.rows()) == before
 
 
 def test_writers_and_methods_are_compared_case_by_case(store):
