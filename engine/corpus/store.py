@@ -103,11 +103,14 @@ def empty(manifest: Manifest) -> Snapshot:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest; None where there is none; raise `CorpusError` where it cannot be understood."""
+    """The manifest; None where there is none; raise `CorpusError` where it cannot be read or understood."""
     try:
         data = (folder / MANIFEST).read_bytes()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        unread = f"The manifest of the corpus {folder.name} cannot be read ({error.strerror})"
+        raise CorpusError(f"{unread}. Check that you may read it.") from error
     damaged = f"The corpus {folder.name} has a damaged manifest"
     with raised_as(CorpusError, damaged, "Remove it and ingest its files again.", msgspec.DecodeError):
         manifest = decoded(data, Manifest)

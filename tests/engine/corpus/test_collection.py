@@ -264,6 +264,20 @@ def test_a_collection_with_a_damaged_manifest_is_named_and_can_be_removed(
         remove("m")
 
 
+@pytest.mark.parametrize("damage", [b"\xff\xfe{", b'{"name": "\xff"}', b"[" * 100_000])
+def test_a_manifest_that_is_not_text_leaves_the_others_listed(
+    files: list[Path], embedder: ScriptedEmbedder, damage: bytes
+) -> None:
+    Collection.create("whole", embedder).ingest(files)
+    damaged = Collection.create("damaged", embedder)
+    (damaged.folder / store.MANIFEST).write_bytes(damage)
+    assert [m.name for m in list_corpora()] == ["whole"]
+    assert "damaged manifest" in unreadable_corpora()["damaged"]
+    (damaged.folder / store.MANIFEST).unlink()
+    (damaged.folder / store.MANIFEST).mkdir()
+    assert "cannot be read" in unreadable_corpora()["damaged"]
+
+
 def test_a_second_writer_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
     collection = Collection.create("m", embedder)
     with collection.writing(), pytest.raises(CorpusLocked):
