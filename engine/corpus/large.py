@@ -15,6 +15,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, overload
 
@@ -22,6 +23,7 @@ import msgspec
 import numpy as np
 from numpy.lib.format import write_array_header_1_0
 
+from engine.core.errors import CorpusError, raised_as
 from engine.core.text import Span
 from engine.core.values import Document, DocumentSection, Passage, converted
 from engine.corpus.chunking import passages_at
@@ -38,6 +40,8 @@ CREATE TABLE IF NOT EXISTS documents (
 CREATE INDEX IF NOT EXISTS places ON documents (first);
 """
 _LAST = "SELECT first, length(spans) / 8 FROM documents ORDER BY number DESC LIMIT 1"  # their sum is the rows
+FAILURES = (sqlite3.Error, zlib.error, ValueError, msgspec.DecodeError)  # of reading a damaged file
+LOST = "Remove the corpus and ingest its files again."
 _COLUMNS = "SELECT number, id, first, spans, text, rest FROM documents"
 
 
@@ -55,7 +59,9 @@ class StoredDocuments(Mapping[str, Document]):
     """The documents of a generation by id, in stored order, read when asked for; several threads may ask."""
 
     def __init__(self, path: Path) -> None:
-        """Open `text.sqlite`, which nobody changes any more; raise `sqlite3.Error` where it is none."""
+        """Open `text.sqlite`, which nobody changes any more; raise `CorpusError` where it is none."""
+        damaged = f"The stored files of the corpus {path.parent.parent.name} are damaged"
+        self._reading = partial(raised_as, CorpusError, damaged, LOST, *FAILURES)
         self._file = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
@@ -65,7 +71,7 @@ class StoredDocuments(Mapping[str, Document]):
 
     def ask(self, query: str, *values: object) -> list[Any]:
         """The rows that answer a query."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, self._reading():
             return self._file.execute(query, values).fetchall()
 
     def all(self) -> Iterator[tuple[Document, int, list[Span]]]:
@@ -73,7 +79,7 @@ class StoredDocuments(Mapping[str, Document]):
         last = -1
         while page := self.ask(f"{_COLUMNS} WHERE number > ? ORDER BY number LIMIT {_PAGE}", last):
             last = page[-1][0]
-            yield from map(_read, page)
+            yield from map(self._document, page)
 
     def whole(self) -> tuple[dict[str, Document], tuple[Passage, ...]]:
         """All documents by id and all passages; the file is closed."""
@@ -85,11 +91,15 @@ class StoredDocuments(Mapping[str, Document]):
     def named(self, name: object) -> tuple[Document, int, list[Span]] | None:
         """A document by its id."""
         found = self.ask(f"{_COLUMNS} WHERE id = ?", name) if isinstance(name, str) else []
-        return _read(found[0]) if found else None
+        return self._document(found[0]) if found else None
 
     def holding(self, row: int) -> tuple[Document, int, list[Span]]:
         """The document whose passage has this row."""
-        return _read(self.ask(f"{_COLUMNS} WHERE first <= ? ORDER BY first DESC, number DESC LIMIT 1", row)[0])
+        return self._document(self.ask(f"{_COLUMNS} WHERE first <= ? ORDER BY first DESC, number DESC LIMIT 1", row)[0])
+
+    def _document(self, row: Any) -> tuple[Document, int, list[Span]]:
+        with self._reading():
+            return _read(row)
 
     def __getitem__(self, name: str) -> Document:
         found = self.named(name)

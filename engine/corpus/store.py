@@ -126,10 +126,13 @@ def read_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
     place = generation_folder(folder, manifest.generation)
     with _reading(folder):
         documents, passages = _texts(place)
-        vectors: Floats = np.load(place / large.VECTORS, mmap_mode="r", allow_pickle=False)
-        if vectors.shape != (len(passages), manifest.dimensions) or len(passages) != manifest.passages:
+        if len(passages) != manifest.passages:
             raise ValueError("counts do not agree")
-        return Snapshot(manifest, documents, passages, vectors)
+    with _reading(folder, "vectors", "Make them again: python -m engine corpora."):
+        vectors: Floats = np.load(place / large.VECTORS, mmap_mode="r", allow_pickle=False)
+        if vectors.shape != (len(passages), manifest.dimensions):
+            raise ValueError("counts do not agree")
+    return Snapshot(manifest, documents, passages, vectors)
 
 
 def read_documents(folder: Path, manifest: Manifest) -> Mapping[str, Document]:
@@ -140,11 +143,10 @@ def read_documents(folder: Path, manifest: Manifest) -> Mapping[str, Document]:
         return _texts(generation_folder(folder, manifest.generation), of_passages=False)[0]
 
 
-def _reading(folder: Path) -> AbstractContextManager[None]:
+def _reading(folder: Path, what: str = "files", way_out: str = large.LOST) -> AbstractContextManager[None]:
     """Around what reads a generation: `CorpusError` where a file is missing or is not as it was written."""
-    damaged = f"The stored files of the corpus {folder.name} are damaged"
-    failures = (OSError, ValueError, msgspec.DecodeError, sqlite3.Error)
-    return raised_as(CorpusError, damaged, "Remove the corpus and ingest its files again.", *failures)
+    damaged = f"The stored {what} of the corpus {folder.name} are damaged"
+    return raised_as(CorpusError, damaged, way_out, OSError, EOFError, *large.FAILURES)  # numpy's for an empty file
 
 
 def _texts(place: Path, *, of_passages: bool = True) -> tuple[Mapping[str, Document], Sequence[Passage]]:

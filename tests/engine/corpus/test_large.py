@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Iterator
 from itertools import product
 
@@ -10,7 +11,7 @@ import bm25s
 import numpy as np
 import pytest
 
-from engine.core.errors import Cancelled, InputError
+from engine.core.errors import Cancelled, CorpusError, InputError
 from engine.core.files import scattered
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Retrieval
@@ -264,6 +265,33 @@ def test_a_large_collection_is_cut_again_and_mended(lowered):
     assert found.state == "mended" and large.VECTORS in found.notes[0]
     (next(corpus.folder.glob("generation-*")) / large.TEXT).write_bytes(b"no database" * 1000)
     assert health("c").state == "damaged"
+
+
+@pytest.mark.parametrize("most", [10**9, 20])
+def test_a_damaged_text_is_told_whether_it_is_held_in_memory_or_not(monkeypatch, most):
+    monkeypatch.setattr(large, "FROM", most)
+    corpus = made("c", documents(60))
+    place = next(corpus.folder.glob("generation-*"))
+    with sqlite3.connect(place / large.TEXT) as connection:
+        connection.execute("UPDATE documents SET text = ? WHERE id = 'd5'", (b"x\1not what was written",))
+    connection.close()
+    monkeypatch.setattr(collection, "_SNAPSHOTS", {})
+    for read in (lambda: corpus.snapshot().documents["d5"], lambda: list(corpus.snapshot().spans())):
+        with pytest.raises(CorpusError, match=r"files of the corpus c are damaged .* Remove the corpus"):
+            read()
+    assert health("c").state == "damaged"
+
+
+@pytest.mark.parametrize("left", [b"", b"\x93NUMPY", b"no array"])
+def test_damaged_vectors_name_the_command_that_makes_them_again(lowered, monkeypatch, left):
+    corpus = made("c", documents(60))
+    before = np.array(corpus.snapshot().vectors)
+    (next(corpus.folder.glob("generation-*")) / large.VECTORS).write_bytes(left)
+    monkeypatch.setattr(collection, "_SNAPSHOTS", {})
+    with pytest.raises(CorpusError, match=r"vectors of the corpus c are damaged .* python -m engine corpora"):
+        corpus.snapshot()
+    assert health("c").state == "mended"
+    np.testing.assert_array_equal(corpus.snapshot().vectors, before)
 
 
 def test_cells_name_the_nearest_of_clustered_vectors(tmp_path, monkeypatch):
