@@ -122,6 +122,15 @@ def test_one_long_line() -> None:
     assert len(sentences("Add 5 mL. " * 40_000)) == 40_000
 
 
+@pytest.mark.parametrize("marks", ["." * 400_000, "?!" * 200_000, "…" * 400_000])
+def test_a_run_of_end_marks_is_read_once(marks: str) -> None:
+    """It took a time that grew with the square of the run; hours for this one."""
+    assert sentences(marks) == ((0, len(marks)),)
+    text = f"Ice melts{marks} Tin bends."
+    assert [text[start:end] for start, end in sentences(text)] == [f"Ice melts{marks}", "Tin bends."]
+    assert sentences(f"Ice melts{marks}x Tin") == ((0, len(marks) + 14),)
+
+
 def test_words() -> None:
     text = "It's 3,400.5 g of 4-aminophenol, at the U.S. end.Next"
     assert [text[s:e] for s, e in words(text)] == [
