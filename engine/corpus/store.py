@@ -19,6 +19,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -82,19 +83,23 @@ class Snapshot:
         if isinstance(self.documents, large.StoredDocuments):
             yield from self.documents.all()
             return
-        first: dict[str, int] = {}
-        spans: dict[str, list[Span]] = {name: [] for name in self.documents}
-        for row, passage in enumerate(self.passages):
-            first.setdefault(passage.document, row)
-            spans[passage.document].append((passage.start, passage.end))
         for name, document in self.documents.items():
-            yield document, first.get(name, 0), spans[name]
+            rows = self._places.get(name, range(0))
+            yield document, rows.start, [(p.start, p.end) for p in map(self.passages.__getitem__, rows)]
 
     def rows_of(self, name: str) -> Iterator[tuple[int, Passage]]:
         """A document's passages with their rows, in order."""
         if isinstance(self.passages, large.StoredPassages):
             return self.passages.rows_of(name)
-        return ((row, p) for row, p in enumerate(self.passages) if p.document == name)
+        return ((row, self.passages[row]) for row in self._places.get(name, ()))
+
+    @cached_property
+    def _places(self) -> dict[str, range]:
+        """The rows of each document that has some, where the passages are in memory."""
+        places: dict[str, range] = {}
+        for row, passage in enumerate(self.passages):
+            places[passage.document] = range(places.get(passage.document, range(row, 0)).start, row + 1)
+        return places
 
 
 def empty(manifest: Manifest) -> Snapshot:

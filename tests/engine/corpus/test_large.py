@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import bm25s
@@ -78,6 +79,23 @@ def both(monkeypatch):
     monkeypatch.setattr(bm25, "_KEPT_FROM", 20)
     monkeypatch.setattr(collection, "PIECE", 8)
     return small, made("large", documents(60))
+
+
+def test_the_passages_of_every_document_are_found_in_one_walk(both):
+    """The ingest of many small documents took a time that grew with their square."""
+    walks = []
+
+    class Walked(tuple):
+        def __iter__(self):
+            walks.append(len(self))
+            return super().__iter__()
+
+    held = both[0].snapshot()
+    walked = replace(held, passages=Walked(held.passages))
+    found = [part for name in held.documents for part in walked.rows_of(name)]
+    assert found == list(enumerate(held.passages)) and list(walked.rows_of("nobody")) == []
+    assert list(walked.spans()) == list(both[1].snapshot().spans())
+    assert walks == [len(held.passages)]
 
 
 def test_a_large_collection_reads_as_a_small_one(both):
