@@ -87,6 +87,11 @@ class Snapshot:
             rows = self._places.get(name, range(0))
             yield document, rows.start, [(p.start, p.end) for p in map(self.passages.__getitem__, rows)]
 
+    @cached_property
+    def listing(self) -> list[tuple[str, str, int]]:
+        """The id, title (else the id again) and number of passages of every document; read once."""
+        return [(document.id, document.title or document.id, len(spans)) for document, _, spans in self.spans()]
+
     def rows_of(self, name: str) -> Iterator[tuple[int, Passage]]:
         """A document's passages with their rows, in order."""
         if isinstance(self.passages, large.StoredPassages):

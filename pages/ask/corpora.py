@@ -34,6 +34,7 @@ FRESH = Settings().with_values({EMBEDDER: DEFAULT})  # what a new corpus is made
 ADDING = "corpus_being_added_to"
 FEW_SKIPPED = 3  # files left out that are named one by one
 WIDTHS = {"title": 278, "passages": 80}  # pixels; both are seen whole in a window of 1280
+MOST_ROWS = 1_000  # documents that are listed at once
 LOW_ROW, HIGHEST = 35, 440  # pixels of a row with one line, and of the table, which scrolls then
 LONGEST = 40  # characters of a title that fit in its column; with a longer one the rows are high enough to wrap it
 
@@ -221,13 +222,18 @@ def look_into(name: str) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader(counted(len(snapshot.documents), "document"))
-        counts = pd.Series([p.document for p in snapshot.passages]).value_counts()
-        rows = [
-            {"title": cell(d.title or d.id), "passages": int(counts.get(d.id, 0))} for d in snapshot.documents.values()
-        ]
+        named = snapshot.listing
+        wanted = st.text_input("Find a document", key=f"find_{name}").casefold() if len(named) > MOST_ROWS else ""
+        shown = [one for one in named if wanted in f"{one[1]}\n{one[0]}".casefold()] if wanted else named
+        if len(shown) > MOST_ROWS:
+            st.caption(f"The first {MOST_ROWS:,} are listed.")
+        shown = shown[:MOST_ROWS]
+        if not shown:
+            st.info("No document has this title. Change the search.")
+        rows = [{"title": cell(title), "passages": count} for _, title, count in shown]
         row_height = ROW_HEIGHT if any(len(row["title"]) > LONGEST for row in rows) else LOW_ROW
         picked = st.dataframe(
-            pd.DataFrame(rows),
+            pd.DataFrame(rows, columns=list(WIDTHS)),
             hide_index=True,
             height="content" if len(rows) * row_height < HIGHEST else HIGHEST,
             row_height=row_height,
@@ -244,8 +250,9 @@ def look_into(name: str) -> None:
             confirm_removal(name)
     with right:
         row = picked.selection.rows[0] if picked.selection.rows else 0
-        document = list(snapshot.documents.values())[row]
-        document_view(document, tuple(p for p in snapshot.passages if p.document == document.id))
+        if row < len(shown):
+            document = shown[row][0]
+            document_view(snapshot.documents[document], tuple(p for _, p in snapshot.rows_of(document)))
 
 
 @redraw_while_running(every=1.5)

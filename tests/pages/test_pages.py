@@ -20,12 +20,14 @@ from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, take_in
 from engine.cases.review import sign_off
 from engine.core.errors import Cancelled, CaseNotFound, QuestionError, ServerError
 from engine.core.files import home, now
-from engine.core.values import Answer
-from engine.corpus.collection import IngestReport, list_corpora
+from engine.core.values import Answer, Document
+from engine.corpus import large
+from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.samples import FIRST_CASE
 from engine.methods.raise_.threshold import PRIMER
 from engine.methods.signals import FactKept
 from engine.models.defaults import default_generator
+from engine.models.embedder import ScriptedEmbedder
 from engine.report.html import fragment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -223,6 +225,28 @@ def test_the_document_that_is_shown_is_ticked(app):
     assert not app.exception
     documents = app.dataframe[1].proto
     assert list(documents.selection_mode) == [documents.SINGLE_ROW_REQUIRED]
+
+
+def test_the_documents_of_a_corpus_are_read_once_and_a_thousand_are_listed(app, monkeypatch):
+    monkeypatch.setattr(large, "FROM", 100)  # the corpus is not held in memory
+    kind = {"source": "t.jsonl", "media_type": "application/jsonl"}
+    texts = (Document(id=f"d{n}", title=f"Tide {n}", text=f"Tide {n} rose.", **kind) for n in range(1_200))
+    Collection.create("tides", ScriptedEmbedder()).add(texts)
+    app.run()
+    app.switch_page("pages/ask/corpora.py").run()
+    next(box for box in app.selectbox if box.label == "Show").select("tides").run()
+    assert not app.exception
+    assert list(app.dataframe[1].value["title"])[::999] == ["Tide 0", "Tide 999"]
+    asked = []
+    ask = large.StoredDocuments.ask
+    monkeypatch.setattr(large.StoredDocuments, "ask", lambda self, *query: asked.append(query) or ask(self, *query))
+    field = next(field for field in app.text_input if field.label == "Find a document")
+    field.input("tide 117").run()
+    assert list(app.dataframe[1].value["title"]) == ["Tide 117", *(f"Tide 117{n}" for n in range(10))]
+    assert "Tide 117" in [one.value for one in app.subheader]
+    assert len(asked) <= 4, "the chosen document alone is read again"
+    field.input("nowhere").run()
+    assert not app.exception and any("Change the search" in info.value for info in app.info)
 
 
 def test_a_corpus_with_a_damaged_manifest_is_shown_with_the_button_that_removes_it(app):
