@@ -11,11 +11,11 @@ import click
 import msgspec
 
 from engine.commands import shared
-from engine.core.errors import InputError
+from engine.core.errors import CorpusError, InputError
 from engine.core.settings import Settings
 from engine.core.text import well_formed
 from engine.core.values import Value
-from engine.corpus.collection import Collection, health, list_corpora, remove, unreadable_corpora
+from engine.corpus.collection import Collection, Health, health, list_corpora, remove, unreadable_corpora
 from engine.corpus.formats.records import Fields
 from engine.models.embedder import full_name, load_embedder
 from engine.retrieve.search import rerank_hits, search as search_passages
@@ -94,7 +94,10 @@ def corpora(ctx: click.Context) -> None:
         return
     kept = ("name", "documents", "passages", "embedder", "chunking", "changed")
     for corpus in list_corpora():
-        found = health(corpus.name, shared.progress())
+        try:
+            found = health(corpus.name, shared.progress())
+        except (CorpusError, InputError) as error:  # removed since, or its folder has a name that a corpus cannot have
+            found = Health(state="damaged", notes=(str(error),))
         data = corpus.to_dict()
         shared.emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
     for name, problem in unreadable_corpora().items():

@@ -126,7 +126,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         manifest = decoded(data, Manifest)
     if manifest.schema > SCHEMA:
         raise CorpusError(f"The corpus {folder.name} was created by a newer version of Groundwork. Update Groundwork.")
-    return manifest
+    return msgspec.structs.replace(manifest, name=folder.name)  # a copied or renamed folder has the old name in it
 
 
 def read_snapshot(folder: Path, manifest: Manifest) -> Snapshot:

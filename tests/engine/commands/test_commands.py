@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -537,6 +538,17 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
     (damaged,) = lines(run("corpora"))
     assert (damaged["name"], damaged["health"], damaged["documents"]) == ("kilns", "damaged", None)
     assert "Remove it" in damaged["notes"][0]
+
+
+def test_a_folder_that_no_corpus_can_be_named_by_leaves_the_others_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
+    (tmp_path / "kilns.txt").write_text("The kiln of Ostrel is green.", encoding="utf-8")
+    assert run("ingest", str(tmp_path / "kilns.txt"), "--corpus", "kilns").exit_code == 0
+    shutil.copytree(home() / "corpora" / "kilns", home() / "corpora" / "a (copy)")
+    copied, whole = lines(run("corpora"))
+    assert (copied["name"], copied["health"]) == ("a (copy)", "damaged")
+    assert (whole["name"], whole["health"]) == ("kilns", "good")
+    assert "cannot name a corpus" in copied["notes"][0]
 
 
 def test_ingest_says_which_document_was_replaced_by_which_file(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -276,6 +277,21 @@ def test_a_manifest_that_is_not_text_leaves_the_others_listed(
     (damaged.folder / store.MANIFEST).unlink()
     (damaged.folder / store.MANIFEST).mkdir()
     assert "cannot be read" in unreadable_corpora()["damaged"]
+
+
+def test_a_copied_or_renamed_folder_is_the_corpus_of_its_name(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    one = Collection.create("one", embedder)
+    one.ingest(files)
+    shutil.copytree(one.folder, one.folder.with_name("two"))
+    one.folder.rename(one.folder.with_name("three"))
+    assert [m.name for m in list_corpora()] == ["three", "two"]
+    copied = Collection.open("two", embedder)
+    assert copied.manifest.name == copied.snapshot().manifest.name == "two"
+    files[0].write_text("Iron melts.")
+    assert copied.ingest(files[:1]).replaced == 1
+    assert health("two").state == health("three").state == "good"
+    remove("two")
+    assert [m.name for m in list_corpora()] == ["three"]
 
 
 def test_a_second_writer_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
