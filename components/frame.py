@@ -18,7 +18,7 @@ from components.runs import Run
 from components.style import apply_style
 from engine.cases.bundled import AUDITED, EXAMPLE, SELF_REFINED, SOLVED, file_of, take_in
 from engine.cases.query import CaseRow
-from engine.core.errors import CaseNotFound
+from engine.core.errors import CaseError
 from engine.core.values import IMPORTED, Case
 from engine.corpus.samples import FIRST_CASE
 
@@ -170,6 +170,6 @@ def open_case(*, say: bool = True) -> Case | None:
         return None
     try:
         return workbench().cases.load(case_id)
-    except CaseNotFound as error:
+    except CaseError as error:  # it is gone, or damaged: the library can delete it
         st.warning(plain(str(error)))
         return None

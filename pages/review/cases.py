@@ -23,7 +23,7 @@ from engine.analyses.quality import qualities
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
 from engine.cases.review import MarkDraft, check_chain, review_of, signing_key
-from engine.core.errors import CaseError, GroundworkError
+from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.replay import Replay, part_names, replay
@@ -206,11 +206,7 @@ heading("Cases", "All answers you asked for or imported. Open a case, review it,
 review_first = "review" in st.query_params
 if not review_first:
     library()
-try:
-    case = open_case()
-except CaseError as error:  # it is damaged; the table can delete it
-    st.error(plain(str(error)))
-    case = None
+case = open_case()
 if case is not None:
     if not review_first:
         st.divider()

@@ -264,7 +264,7 @@ def test_a_damaged_case_leaves_the_others_on_the_page(app, name):
     app.run()
     assert not app.exception
     assert sorted(app.dataframe[0].value["facts"]) == sorted(["cannot be read", "not checked"])
-    assert any("'first' is damaged" in error.value for error in app.error) == (name == "first")
+    assert any("'first' is damaged" in said.value for said in app.warning) == (name == "first")
 
 
 def test_compare_shows_what_differs(app):
