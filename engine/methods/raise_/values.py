@@ -64,8 +64,6 @@ def check_options(options: Sequence[str]) -> None:
     """Raise `RecordError` for options that nobody can choose among: one alone, an empty one, more than letters."""
     if any(not option.strip() for option in options):
         raise RecordError("An option is empty. Give the text of every option.")
-    if len({option.strip().casefold() for option in options}) < len(options):
-        raise RecordError("Two options have the same text. Give each option once.")
     if len(options) == 1:
         raise RecordError("The problem has one option. Give two or more, or none for an open problem.")
     letter(max(len(options) - 1, 0))
