@@ -152,6 +152,6 @@ def raised_as(kind: type[GroundworkError], what: str, way_out: str, *failures: t
     try:
         yield
     except failures as error:
-        reason = getattr(error, "strerror", None) or first_line(error)[:200]
+        reason = getattr(error, "strerror", None) or first_line(error)[:200].removesuffix(".")
         file = PurePath(str(error.filename or "")).name if isinstance(error, OSError) else ""
         raise kind(f"{what} ({reason}{'' if file in what else f': {file}'}). {way_out}") from error

@@ -50,7 +50,7 @@ _LETTER_LABELS = word_set(
 )
 _OPENERS = "\"'“‘«([{¿¡"
 # A note or citation behind the end of a sentence, as in "cats.[^1]", "cats.[citation needed]", "cats.¹", "cats.*"
-_NOTES = r"(?:\[[^\[\]\n]{1,20}\]|[¹²³⁰⁴-⁹]{1,3}|[*†‡])*"
+_NOTES = r"(?:\[[^\[\]\n]{1,20}\]|[¹²³⁰⁴-⁹]++|[*†‡])*+"
 _END = re.compile(rf"(?<![.!?…])[.!?…]++[\"'”’»)\]}}]*{_NOTES}(?=\s)|[。！？]+[」』”’）]*")
 _LIST_ITEM = re.compile(r"\s*(?:[-*•–·▪]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]\s+|(?:step|exercise)\s+\d+\b)", re.I)
 # The time at the start of an entry of a log, a chat or a transcript: "[09:04]", "2024-10-03 02:05", "12/03/24, 9:15".

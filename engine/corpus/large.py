@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.format import write_array_header_1_0
 
 from engine.core.errors import CorpusError, raised_as
-from engine.core.text import Span
+from engine.core.text import Span, well_formed
 from engine.core.values import Document, DocumentSection, Passage, converted
 from engine.corpus.chunking import passages_at
 from engine.models.protocols import Floats
@@ -90,7 +90,8 @@ class StoredDocuments(Mapping[str, Document]):
 
     def named(self, name: object) -> tuple[Document, int, list[Span]] | None:
         """A document by its id."""
-        found = self.ask(f"{_COLUMNS} WHERE id = ?", name) if isinstance(name, str) else []
+        can_be_asked = isinstance(name, str) and well_formed(name) == name
+        found = self.ask(f"{_COLUMNS} WHERE id = ?", name) if can_be_asked else []
         return self._document(found[0]) if found else None
 
     def holding(self, row: int) -> tuple[Document, int, list[Span]]:

@@ -195,7 +195,8 @@ def stream_files(
         again = found if isinstance(found, list) else _again(source, fields)
         if any(taken.get(key, value) != value for key, value in own.items()):
             clash = next(d.id for d in again if taken.get(hash(d.id), own[hash(d.id)]) != own[hash(d.id)])
-            way_out = "Rename one of them." if clash == source.name else "Give their records different ids."
+            named = clash == source.name or clash.startswith(f"{source.name}#")  # else by an id of the record's own
+            way_out = "Rename one of them." if named else "Give their records different ids."
             reason = f"Another file in this batch also has the document {clash!r}. {way_out}"
             skipped.append((source.name, reason))
             continue

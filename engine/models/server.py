@@ -118,7 +118,7 @@ class Received:
         """Take in one chunk of the stream."""
         if getattr(chunk, "usage", None) is not None:
             self._used = chunk.usage.total_tokens
-        if not getattr(chunk, "choices", None):  # also a list or a text in the place of a chunk
+        if not getattr(chunk, "choices", None) or chunk.choices[0] is None:  # also a list or a text in a chunk's place
             return
         self._empty = False
         choice = chunk.choices[0]
@@ -126,7 +126,12 @@ class Received:
         for item in (choice.logprobs.content or ()) if choice.logprobs else ():
             self._tokens.append((_bytes_of(item), item.logprob))
         # A refusal is what the model answers, in a field of its own.
-        if choice.delta and (said := choice.delta.content or getattr(choice.delta, "refusal", None)):
+        delta = choice.delta
+        if (
+            said := delta
+            if isinstance(delta, str)
+            else getattr(delta, "content", None) or getattr(delta, "refusal", None)
+        ):
             if isinstance(said, list):  # parts, of which a thought is one without text
                 texts = (part.get("text") for part in said if isinstance(part, dict))
                 said = "".join(text for text in texts if isinstance(text, str))

@@ -131,6 +131,13 @@ def test_a_run_of_end_marks_is_read_once(marks: str) -> None:
     assert sentences(f"Ice melts{marks}x Tin") == ((0, len(marks) + 14),)
 
 
+def test_a_run_of_note_marks_is_read_once() -> None:
+    """It took a time that doubled with each mark."""
+    text = f"Ice melts.{'¹' * 1000}x Tin bends."
+    assert sentences(text) == ((0, len(text)),)
+    assert sentences("Ice melts.¹² Tin bends.") == ((0, 12), (13, 23))
+
+
 def test_words() -> None:
     text = "It's 3,400.5 g of 4-aminophenol, at the U.S. end.Next"
     assert [text[s:e] for s, e in words(text)] == [

@@ -19,7 +19,17 @@ from engine.english.notation import MONTHS, in_one_notation
 from engine.english.parser import opens_with_name
 from engine.english.words import ANTONYMS
 from engine.methods.are.names import names
-from engine.methods.are.quantities import CURRENCIES, Quantity, flipped, holds, months, near, quantities, rival
+from engine.methods.are.quantities import (
+    CURRENCIES,
+    Quantity,
+    flipped,
+    holds,
+    months,
+    near,
+    of_another,
+    quantities,
+    rival,
+)
 from engine.methods.are.shared_words import WORD
 from engine.methods.are.values import Change, Edit, Exchange
 from engine.models.alignment import stem
@@ -87,8 +97,8 @@ def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
         rivals = rival(mine, theirs)
         right = [holds(mine, other) for other in rivals]
         if rivals and not right[0] and (mine.limited or not any(right)):
-            most = len(mine.counted & rivals[0].counted)  # "870 oaks" becomes a number of oaks where there is one
-            alike = [q for q in rivals if len(mine.counted & q.counted) == most]
+            # "870 oaks" becomes a number of oaks where there is one.
+            alike = [q for q in rivals if not of_another(mine, q)] or rivals
             yield from _number_changes(mine, [q for q in alike if q.range or not mine.range], evidence)
 
 

@@ -46,9 +46,11 @@ _FROM = re.compile(r"\bfrom (?:\w+ )?[$€£]?$", re.IGNORECASE)
 _TIME = re.compile(r"(?<![\w.:])\d{1,2}(?::[0-5]\d){1,2}(?![\d:])")
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
-_BEHIND = re.compile(r"[^,;.:()\d]{0,40}")
+_APART = re.compile(r"[,;.:()\d]")
 _PRICED = re.compile(r"(?:[$€£]|USD|EUR|GBP)\s*(?:[\d.,]+[-–])?$")
-_LABEL = re.compile(r"\b(?:version|release|section|chapter|article|clause|figure|table|no\.)\s*$", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:\b(?:(?:version|release|section|chapter|article|clause|figure|table)s?|no\.)|§)\s*$", re.IGNORECASE
+)
 _MONEY = re.compile(r"(?:euros?|dollars?|pounds?|francs?|yen|eur|usd|gbp|chf|jpy)\b(?!\s*\d)")
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _SHORT_SCALE = re.compile(rf"({'|'.join(_SHORT_SCALES)})\b", re.IGNORECASE)
@@ -141,7 +143,7 @@ def _quantity(text: str, start: int, end: int) -> Quantity:
     value *= (_SCALES | _SHORT_SCALES)[scale.group(1).lower()] if scale else 1.0
     unit, around = _unit(text, start, raw, whole, value), near(text, start, whole)
     label = _LABEL.search(text, max(0, start - 12), start) is not None
-    behind = re.findall(r"[^\W\d_]+", _BEHIND.findall(text, whole)[0])[:3]
+    behind = re.findall(r"[^\W\d_]+", _APART.split(text[whole : whole + 40], maxsplit=1)[0])[:3]
     counted = frozenset(stem(word.lower()) for word in behind if word.lower() not in STOP_WORDS)
     compared = _comparison(text, start, unit)
     return Quantity(start, whole, text[start:whole], value, unit, around, *compared, label=label, counted=counted)
@@ -264,13 +266,23 @@ _SPELLED_TO = 12  # numbers up to it are written in words or digits
 def rival(mine: Quantity, theirs: Sequence[Quantity]) -> list[Quantity]:
     """The numbers of its kind that could be the one `mine` speaks of, most likely (like words, near value) first."""
     kin = ({"", "ordinal"}, {"", "%"}, {"", "money"})
-    alike = [q for q in theirs if q.label == mine.label]
+    alike = [q for q in theirs if q.label == mine.label] or [q for q in theirs if "." in mine.text and "." in q.text]
     alike = [q for q in alike if q.unit == mine.unit or any({q.unit, mine.unit} <= pair for pair in kin)]
     alike = [
         q for q in alike if q.text[0].isdigit() == mine.text[0].isdigit() or max(q.value, mine.value) <= _SPELLED_TO
     ]
     same = [q for q in alike if mine.unit and q.unit == mine.unit]
-    return sorted(same or alike, key=lambda q: (-len(mine.counted & q.counted), -_likeness(mine, q)))
+    return sorted(same or alike, key=lambda q: (of_another(mine, q), -_likeness(mine, q)))
+
+
+def of_another(mine: Quantity, other: Quantity) -> bool:
+    """Do both count something, and not the same, as far as the words behind them tell?
+
+    >>> [of_another(quantities("87 oaks")[0], q) for q in quantities("85 of the old oaks, 7 elms, EUR 3 and 4.")]
+    [False, True, False, False]
+    """
+    plain = not mine.unit and not other.unit
+    return plain and bool(mine.counted and other.counted) and mine.counted.isdisjoint(other.counted)
 
 
 def _likeness(mine: Quantity, other: Quantity) -> float:

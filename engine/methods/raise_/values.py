@@ -26,7 +26,7 @@ _LETTER = re.compile(
     r"""|(?P<alone>[A-Z])(?=[\s*_.,;:})$"'”’`\\\]]*$)"""
     r"""|(?P<bare>[A-Z])(?=[).:,}"'”’`])"""
 )
-_OR_ANOTHER = re.compile(r"[\s,/&]*(?:(?:or|and)\b)?[\s,/&]*[(\[]\s*[A-Za-z]\s*[)\]]")
+_OR_ANOTHER = re.compile(r"[\s,/&]*(?:(?:or|and)\b)?[\s,/&]*\(\s*[A-Za-z]\s*\)(?!\s+(?:is|are|was|were|would|has)\b)")
 _LAST = re.compile(  # a last line of no more than a letter, with its option's text or not
     r"(?:(?:so|thus|hence|therefore)\b[\s,:]*)?(?:(?:the )?(?:(?:final|correct|right|best) )*(?:answer|option|choice)\b"
     rf"(?: is)?)?{_LEAD}[(\[]?\s*(?P<letter>[a-z])\b[\s*_.,:;)}}\]$`\\]*(?P<rest>.*)",

@@ -49,7 +49,7 @@ from engine.methods.refinement.request import (
 from engine.methods.refinement.values import WITH_ANSWER, Outcome, Refinement, Signals, Trigger, Turn, Variant
 from engine.models.protocols import Entailment, require
 
-_PROPOSED = re.compile(r'(?<=:)\s+\S.*|["“][^"”]+["”]')
+_PROPOSED = re.compile(r'(?<=:)\s+\S.*|["“][^"“”]+["”]')
 
 
 def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:

@@ -77,6 +77,25 @@ def test_a_number_of_something_becomes_one_of_the_same():
     assert [change.new for change in replacements(claim, evidence) if change.kind == "number"] == ["858"]
 
 
+@pytest.mark.parametrize(
+    ("claim", "evidence", "new"),
+    [
+        ("The hospital has 450 beds.", "The hospital has 520, of which 40 beds are new.", "520"),
+        ("He paid 300 dollars for it.", "He paid $350 for it, and 40 dollars for the meal.", "350"),
+        ("The lake is 45 km long.", "The lake has a length of 54 km; the river is 30 km long.", "54"),
+        ("It is told in section 4.", "It is told in sections 5 and 6.", "5"),
+        ("It is told in section 4.", "It is told in § 5.", "5"),
+        ("Python version 3.12 is used.", "Python 3.13 is used.", "3.13"),
+    ],
+)
+def test_a_number_that_does_not_say_of_what_it_is_may_be_the_right_one(claim, evidence, new):
+    assert new in [change.new for change in replacements(claim, evidence) if change.kind == "number"]
+
+
+def test_the_numbers_of_a_long_text_are_read_in_one_walk():
+    assert len(quantities(" ".join(f"{i} oaks, (and more); the" for i in range(20_000)))) == 20_000
+
+
 def test_the_number_of_a_chapter_becomes_no_amount():
     assert not [c for c in replacements("Chapter 3 is long.", "The book has 40 pages.") if c.kind == "number"]
     claim, evidence = "Chapter 3 has 41 pages.", "Chapter 4 has 40 pages."

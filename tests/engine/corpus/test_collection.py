@@ -182,6 +182,10 @@ def test_two_tables_that_number_their_rows_alike_are_both_kept(tmp_path: Path, e
     ((_, reason),) = together.ingest(named).skipped
     assert reason.endswith("also has the document '1'. Give their records different ids.")
     assert together.ingest(named, fields=Fields(id="")).skipped == ()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "orders.csv").write_text("id,item\n1,Cog\n")
+    ((_, reason),) = together.ingest([orders, tmp_path / "b" / "orders.csv"]).skipped
+    assert reason.endswith("also has the document 'orders.csv#id=1'. Rename one of them.")
 
 
 def test_rows_and_records_that_a_file_no_longer_has_go(tmp_path: Path, embedder: ScriptedEmbedder) -> None:

@@ -75,13 +75,19 @@ def test_it_streams_and_keeps_log_probabilities(server):
         ([[{"type": "text", "text": "Iron "}, {"type": "thinking", "thinking": "Hm."}], "rusts"], "Iron rusts"),
     ],
 )
-@pytest.mark.parametrize("first", [[1, 2], "hi", {"choices": None}])
+@pytest.mark.parametrize("first", [[1, 2], "hi", {"choices": None}, {"choices": [None]}])
 def test_text_that_comes_in_halves_or_parts_is_put_together(server, sent, text, first):
     said = json.dumps([json.dumps(first), *sent]).replace("\\", "%")
     seen: list[str] = []
     answer = server.model(f"odd:{said}").generate(tiny_prompt(1), Decoding(), seen.append)
     assert answer.text == text and answer.finished
     assert all(said.encode() for said in seen)
+
+
+def test_a_text_in_the_place_of_a_delta_is_read(server):
+    first = json.dumps({"choices": [{"index": 0, "delta": "Iron ", "finish_reason": None}]})
+    answer = server.model(f"odd:{json.dumps([first, 'rusts'])}").generate(tiny_prompt(1), Decoding())
+    assert answer.text == "Iron rusts"
 
 
 def test_what_is_not_text_is_an_error_that_names_the_model(server):

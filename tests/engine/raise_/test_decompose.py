@@ -202,6 +202,12 @@ def test_an_answer_of_several_letters_names_none(said):
     assert parse_choice(f"The final answer is {said}.", ("3 V", "12 V", "8 V")) is None
 
 
+def test_an_answer_with_a_word_on_another_option_or_a_citation_names_one():
+    options = ("3 V", "12 V", "8 V")
+    assert parse_choice("The correct answer is (B), (A) is wrong because it is too low.", options) == 1
+    assert parse_choice("The answer is (B) [a].", options) == 1
+
+
 def test_a_letter_that_is_an_option_itself_is_read_as_one():
     assert parse_choice("C", ("H", "C", "O", "N")) == 1 and parse_choice("(C)", ("H", "C", "O", "N")) == 2
 
