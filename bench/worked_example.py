@@ -20,6 +20,7 @@ from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, STE
 from engine.analyses.refinement import RefinementOptions, facts_of
 from engine.analyses.steps import StepsOptions, new_case
 from engine.analyses.token_map import MapRows, TokenMap
+from engine.answer.in_documents import answered_probability
 from engine.cases.bundled import EXAMPLE, SOLVED, file_of, take_in
 from engine.cases.case_file import write_case_file
 from engine.core.files import now
@@ -52,7 +53,7 @@ def make(bench: Workbench, writer: str) -> Case:
 
 
 def check(bench: Workbench) -> Case:
-    """The worked example as it is, with what the verifier says made anew."""
+    """The worked example as it is, with what the verifier says, and whether the passages answer, made anew."""
     take_in(bench.cases)
     again = (USED_SUPPORTS, FACTS)
     bench.cases.update(
@@ -60,7 +61,9 @@ def check(bench: Workbench) -> Case:
     )
     for kind in again:
         bench.analyse(EXAMPLE, kind)
-    return bench.cases.update(EXAMPLE, lambda saved: second_pass_on(saved, bench))
+    second_pass = second_pass_on(bench.cases.load(EXAMPLE), bench)
+    found = answered_probability(second_pass.question, second_pass.passages, bench.embedder)
+    return bench.cases.update(EXAMPLE, lambda _: replace(second_pass, answerable=found))
 
 
 def second_pass_on(case: Case, bench: Workbench) -> Case:
