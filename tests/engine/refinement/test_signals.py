@@ -111,7 +111,7 @@ def test_s3_does_not_see_what_stands_in_titles_or_across_hyphens():
 
 @given(st.text(alphabet="aB1 ,.[]_cite'\n-é2", max_size=60))
 def test_the_marked_words_are_the_content_words_in_order(text):
-    assume(not re.search(r"(?m)^[ \t]*\d+\.\s", text))  # the number of a list is no word of it
+    assume(not re.search(r"(?m)^[ \t]*\d+\.\s", text))  # the number of a list does not count as a word
     known = content_words(text)
     marked = overlap_words(text, [passage(text + " .")])
     assert [content_words(text[w.start : w.end])[0] for w in marked] == list(known)
