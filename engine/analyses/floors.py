@@ -61,22 +61,26 @@ def _apart(texts: Sequence[str], together: Callable[[Sequence[str]], Floats], al
 
 
 def entailment_floor(verifier: Entailment, pairs: Sequence[tuple[str, str]]) -> float:
-    """Of the verifier's probability of a (claim, evidence) pair, in [0, 1]."""
+    """Of each of the verifier's three probabilities for a (claim, evidence) pair, in [0, 1]."""
     each = list(dict.fromkeys(pairs))
     if not each:
         return 0.0
-    said = np.asarray(verifier.entailment(each), dtype=float)
+    said = _probabilities(verifier, each)
     # Rounded logits move a probability the most where it is near one half.
-    chosen = np.argsort(np.abs(said - 0.5), kind="stable")[:FLOOR_PAIRS]
+    chosen = np.argsort(np.abs(said - 0.5).min(axis=1), kind="stable")[:FLOOR_PAIRS]
     sample, said = [each[i] for i in chosen], said[chosen]
     # A few pairs of like length would be computed together as they are apart: longer ones beside them pad them.
     longer = [(claim, f"{evidence} {evidence}") for claim, evidence in sample[-1:]]
     longer += [(f"{claim} {claim}", evidence) for claim, evidence in sample[:1]]
-    others = [verifier.entailment([*sample, *longer])[: len(sample)]]
-    others += [np.concatenate([verifier.entailment([pair]) for pair in sample])]
+    others = [_probabilities(verifier, [*sample, *longer])[: len(sample)]]
+    others += [np.concatenate([_probabilities(verifier, [pair]) for pair in sample])]
     # What multiplies bfloat16 here may have multiplied float32 where the case was made, and the other way round.
-    others += [verifier.in_other_format().entailment(sample)] if hasattr(verifier, "in_other_format") else []
-    return WIDE * max(STEP, *(float(np.abs(said - np.asarray(other)).max()) for other in others))
+    others += [_probabilities(verifier.in_other_format(), sample)] if hasattr(verifier, "in_other_format") else []
+    return WIDE * max(STEP, *(float(np.abs(said - other).max()) for other in others))
+
+
+def _probabilities(verifier: Entailment, pairs: Sequence[tuple[str, str]]) -> Floats:
+    return np.array([list(judged.scores.values()) for judged in verifier.judge(pairs)])
 
 
 def token_floor(model: LanguageModel, rows: Sequence[tuple[TokenPrompt, Sequence[int]]]) -> float:

@@ -221,7 +221,7 @@ MEDIUM, LARGE = "medium", "large"
 CALIBRATED = "calibrated:"  # and the name of a calibration on a person's own pairs
 # The shipped verifiers, weakest and fastest first, and the catalogue's name of the model that each runs on.
 VERIFIERS = {EMBEDDED: "", MEDIUM: "all-mpnet-base-v2", LARGE: "qwen2.5-coder-1.5b"}
-_BATCH = 32
+_BATCH = 64
 
 
 class Calibration(Value, frozen=True):
@@ -263,8 +263,11 @@ class EmbeddedVerifier(TrainedVerifier):
 
     def __init__(self, network: Any, tokenizer: Any, calibration: Calibration, name: str = EMBEDDED) -> None:
         """Wrap an `EvidenceNetwork` in eval mode."""
+        import torch
+
         super().__init__(calibration, name)
-        self._network, self._tokenizer, self._bfloat16 = network, tokenizer, fast_bfloat16()
+        self._network, self._tokenizer = network, tokenizer
+        self._bfloat16 = fast_bfloat16() and not torch.cuda.is_available()
 
     def in_other_format(self) -> EmbeddedVerifier:
         """The same network in float32 where this one multiplies bfloat16, and the other way round."""
@@ -276,11 +279,14 @@ class EmbeddedVerifier(TrainedVerifier):
         """Logits of one batch; bfloat16 where the processor has it."""
         import torch
 
-        from engine.models.verifier_network import collate, encode
+        from engine.models.verifier_network import collate, encode, even_batches
 
-        batch = collate(encode(self._tokenizer, [(clean(claim), clean(evidence)) for claim, evidence in pairs]))
+        encoded = encode(self._tokenizer, [(clean(claim), clean(evidence)) for claim, evidence in pairs])
+        batches = even_batches(encoded) if self._bfloat16 else [([*range(len(pairs))], collate(encoded))]
+        logits = np.zeros((len(pairs), 3), dtype=np.float32)
         with self._lock, torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self._bfloat16):
-            logits: Floats = self._network(**batch).float().cpu().numpy()
+            for rows, batch in batches:
+                logits[rows] = self._network(**batch)[: len(rows)].cpu().numpy()
         return logits
 
 

@@ -17,7 +17,7 @@ from engine.models.alignment import KINDS, NAME, SMALLER
 from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES, Thresholds
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier, load_embedded, load_entailment, origin_of
-from engine.models.verifier_network import ADAPTER, base_network, collate, encode
+from engine.models.verifier_network import ADAPTER, base_network, collate, encode, even_batches
 
 torch.set_num_threads(1)
 
@@ -144,12 +144,12 @@ def test_the_shipped_weights_settle_most_plain_cases(shipped):
     assert right >= 6
 
 
-def test_a_pair_gets_the_same_verdict_alone_and_in_a_batch(shipped):
+def test_a_pair_gets_the_same_scores_alone_and_in_a_batch_in_both_number_formats(shipped):
     pairs = [(claim, evidence) for claim, evidence, _ in OWN]
-    together = shipped.judge(pairs)
-    for pair, one in zip(pairs, together, strict=True):
-        alone = shipped.judge([pair])[0]
-        assert [alone.scores[c] for c in CLASSES] == pytest.approx([one.scores[c] for c in CLASSES], abs=0.05)
+    for verifier in (shipped, shipped.in_other_format()):
+        for pair, one in zip(pairs, verifier.judge(pairs), strict=True):
+            alone = verifier.judge([pair])[0]
+            assert [alone.scores[c] for c in CLASSES] == pytest.approx([one.scores[c] for c in CLASSES], abs=1e-5)
 
 
 def test_unrelated_sentences_around_the_evidence_leave_the_verdict(shipped):
@@ -178,6 +178,15 @@ def test_collate_pads_with_a_mask():
     batch = collate([([1, 2, 3], [0, 1, 8]), ([4], [8])])
     assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
     assert batch["input_ids"].tolist() == [[1, 2, 3], [4, 0, 0]]
+
+
+def test_an_even_batch_has_eight_rows_of_sixteen_tokens_at_a_time():
+    short, long = ([5] * 9, [0] * 9), ([6] * 17, [0] * 17)
+    (alone, first), (others, second) = even_batches([short, long, short])
+    assert (alone, others) == ([0, 2], [1])
+    assert (first["input_ids"].shape, second["input_ids"].shape) == ((8, 16), (8, 32))
+    assert first["attention_mask"].sum(1).tolist() == [9, 9, 0, 0, 0, 0, 0, 0]
+    assert [len(rows) for rows, _ in even_batches([short] * 9)] == [8, 1]
 
 
 def test_verdicts_are_frozen():
