@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import wraps
+from io import TextIOBase
+from itertools import islice
 from typing import Any, TypeVar
 
 import click
@@ -24,6 +26,7 @@ from engine.workbench import Workbench
 T = TypeVar("T")
 V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
+GROUP = 64  # records that are looked at together
 # A line that is not UTF-8 is told in its place.
 jsonl_file = click.File("r", encoding="utf-8", errors="surrogateescape")
 file_argument = click.argument("file", type=jsonl_file)
@@ -155,15 +158,20 @@ def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
 
 
 def run_records(
-    lines: Iterable[str], kind: type[V], work: Callable[[V], Iterable[Record]], close: Callable[[], None] | None = None
+    lines: Iterable[str],
+    kind: type[V],
+    work: Callable[[V], Iterable[Record]],
+    close: Callable[[], None] | None = None,
+    ahead: Callable[[Sequence[V]], object] | None = None,
 ) -> None:
     """Apply `work` to every record of a JSONL file's lines, as `each` does; `close` writes the summary at the end.
 
-    Fields of other names are passed over. One that looks like a misspelt field is told once.
+    Fields of other names are passed over. One that looks like a misspelt field is told once. `ahead` is given the
+    records of a file in groups, each before its first record is worked on; of a pipe each line is answered at once.
     """
     told: set[str] = set()
 
-    def read(identity: str, data: Record) -> Iterable[Record]:
+    def read(identity: str, data: Record) -> V | GroundworkError:
         absent = [field for field in kind.__struct_fields__ if field not in data]
         for name in data:
             if name in kind.__struct_fields__ or name in told:
@@ -171,9 +179,23 @@ def run_records(
             if near := get_close_matches(name, absent, n=1, cutoff=0.75):
                 told.add(name)
                 click.echo(f"Record {identity}: the field {name!r} is not read. Is it {near[0]!r}?", err=True)
-        return work(kind.from_dict(data))
+        try:
+            return kind.from_dict(data)
+        except GroundworkError as error:
+            return error
 
-    each(read_jsonl(lines), read, close)
+    items = ((name, data if isinstance(data, RecordError) else read(name, data)) for name, data in read_jsonl(lines))
+    whole = isinstance(lines, TextIOBase) and lines.seekable()
+    each(_looked_at(items, ahead) if ahead and whole else items, lambda _, record: work(record), close)
+
+
+def _looked_at(
+    items: Iterator[tuple[str, V | GroundworkError]], ahead: Callable[[Sequence[V]], object]
+) -> Iterator[tuple[str, V | GroundworkError]]:
+    """The items, in groups of which `ahead` has seen the records."""
+    while group := list(islice(items, GROUP)):
+        ahead([record for _, record in group if not isinstance(record, GroundworkError)])
+        yield from group
 
 
 def failure(error: GroundworkError) -> Record:

@@ -6,6 +6,7 @@ facts: an answer checked fact by fact and mended (ARE), or by one of the methods
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TextIO
 
 import click
@@ -17,6 +18,7 @@ from engine.commands import shared
 from engine.core.errors import RecordError
 from engine.core.files import EMBEDDED
 from engine.core.metrics import d_correct, n_c
+from engine.core.text import composed
 from engine.core.values import AuditRecord, Case, GivenPassage, Value
 from engine.english.parser import absence
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
@@ -24,7 +26,7 @@ from engine.methods.are.decompose import RULES
 from engine.methods.are.values import Ruling
 from engine.models.calibration import LabelledPair, calibratable, calibrated, keep
 from engine.models.protocols import Entailment
-from engine.models.verifier import CALIBRATED, entails_by
+from engine.models.verifier import CALIBRATED, entails_by, remembering
 from engine.workbench import Workbench
 
 decomposer_option = click.option(
@@ -68,7 +70,13 @@ def check(file: TextIO, verifier: str, bench: Workbench) -> None:
     Example: python -m engine check claims.jsonl
     """
     options, context = claims.ByVerifier(verifier=verifier), bench.context(shared.progress())
-    FactsOptions(verifier=verifier).load(bench.tools)  # a model that is none is told now
+    judge = remembering(FactsOptions(verifier=verifier).load(bench.tools).verifier)  # one that is none is told now
+    context = replace(context, tools=replace(bench.tools, verifier=lambda name: judge))
+
+    def ahead(records: Sequence[ClaimRecord]) -> None:
+        """Many pairs are judged in the time of a few; the verdicts are those of each alone."""
+        if not verifier.startswith(LANGUAGE_MODEL):
+            judge.judge([(composed(one.claim), composed(one.evidence)) for one in records])
 
     def work(record: ClaimRecord) -> list[shared.Record]:
         (found,) = claims.CHECK.of(bench.examine(record.as_case(), claims.CHECK.name, options, context))
@@ -78,7 +86,7 @@ def check(file: TextIO, verifier: str, bench: Workbench) -> None:
         by = verifier if verifier.startswith(LANGUAGE_MODEL) else ruling.by  # `embedded` is a verifier, too
         return [{**line, "verifier": by, "note": _note(ruling), **extra}]
 
-    shared.run_records(file, ClaimRecord, work)
+    shared.run_records(file, ClaimRecord, work, ahead=ahead)
 
 
 def _note(ruling: Ruling) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -11,6 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main
+from engine.commands.shared import GROUP, run_records
+from engine.commands.verify import TextRecord
 from engine.core.errors import Cancelled, InputError, ServerError
 from engine.core.files import VERSION, home
 from engine.core.progress import Watch
@@ -46,6 +49,35 @@ def test_a_broken_line_has_a_number_of_its_own():
     assert [row["id"] for row in lines(result) if "id" in row] == ["2", "3"]
     result = run("check", "-", stdin='\n{"claim": "A.", "evidence": ""}\nbroken\n')
     assert [row["id"] for row in lines(result) if "error" in row][-1] == "3"
+
+
+def test_records_of_a_file_are_looked_at_in_groups_and_those_of_a_pipe_one_by_one(capsys):
+    written = [json.dumps({"text": f"Line {number}."}) for number in range(GROUP + 1)]
+    written[2] = "broken"
+    groups = []
+
+    def work(record):
+        return [{"id": record.id, "seen": sum(map(len, groups))}]
+
+    with pytest.raises(SystemExit):
+        run_records(io.StringIO("\n".join(written)), TextRecord, work, ahead=groups.append)
+    assert [len(group) for group in groups] == [GROUP - 1, 1]
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line.get("seen") for line in said] == [63, 63, None, *[63] * (GROUP - 3), 64]
+    groups.clear()
+    run_records(iter(written[:2]), TextRecord, work, ahead=groups.append)
+    assert groups == []
+
+
+def test_a_claim_of_a_file_has_the_verdict_that_it_has_alone(tmp_path):
+    claims = [f"Hanna Lind built the bridge in {year}." for year in (1871, 1874, 1879)]
+    records = [json.dumps({"claim": one, "evidence": "Hanna Lind built it in 1874, after a flood."}) for one in claims]
+    (tmp_path / "claims.jsonl").write_text("\n".join(records))
+    together = lines(run("check", str(tmp_path / "claims.jsonl")))
+    alone = [lines(run("check", "-", stdin=record))[0] for record in records]
+    for one, other in zip(together, alone, strict=True):
+        assert one["scores"] == pytest.approx(other["scores"], abs=2e-4)
+        assert (one["verdict"], one["note"]) == (other["verdict"], other["note"])
 
 
 def test_an_unknown_corpus_is_a_wrong_call(tmp_path):
