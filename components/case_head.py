@@ -14,7 +14,7 @@ from components.html import banner, escape, plain, show, tag
 from components.pages import page_link
 from components.sentences import KINDS
 from components.settings_panel import chosen_settings
-from engine.analyses.case_verdict import CaseVerdict, case_verdict, verdict_line, without_source
+from engine.analyses.case_verdict import CaseVerdict, case_verdict, doubt_about, without_source
 from engine.answer.in_documents import doubted, nothing_said, probably_answered, unknown
 from engine.cases.review import Review
 from engine.core.text import counted
@@ -52,17 +52,23 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
         st.warning(plain(said))
     elif not absent and (said := unknown(case)):
         banner(said)
+    if verdict is not None and not absent and not doubt and (said := _answers(case, verdict)):
+        st.caption(plain(said))
     return verdict
 
 
 def head_parts(case: Case, verdict: CaseVerdict | None, review: Review) -> list[Part]:
     """Facts by state, edits to decide on, citations, their use, the review."""
     parts = [] if verdict is None else _checked_parts(case, verdict)
-    if case.passages and not any(part.page == "inspect/attribution" for part in parts):
+    if case.passages and not case.answer.refused and not any(part.page == "inspect/attribution" for part in parts):
         parts.append(Part("What mattered", "inspect/attribution"))
     if lacking := without_source(case):
         parts.append(Part(lacking, _answer_page(case)))
-    return [*parts, Part(plain(_reviewed(review)), "review/cases", {"review": "first"})]
+    said = plain(_reviewed(review))
+    said = f"{said[:1].upper()}{said[1:]}"
+    if review.status == "signed off":  # who signed has the last word
+        return [Part(f"**{said}**", "review/cases", {"review": "first"}), *parts]
+    return [*parts, Part(said, "review/cases", {"review": "first"})]
 
 
 def _answer_page(case: Case) -> str:
@@ -71,18 +77,27 @@ def _answer_page(case: Case) -> str:
 
 def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
     stopped = "" if verdict.finished else ". The check was stopped early"
-    parts = [Part(f"**{verdict_line(case, verdict).removesuffix('.')}{stopped}**", "inspect/facts")]
+    said = f"{doubt_about(case, verdict)} {verdict.headline}".strip().removesuffix(".")
+    parts = [Part(f"**{said}{stopped}**", "inspect/facts")]
     if verdict.open_edits:
         parts.append(Part(verdict.open_edits, "inspect/facts", {"fact": verdict.undecided_fact}))
     if verdict.overridden:
         parts.append(Part(f"{counted(verdict.overridden, 'verdict')} by a reviewer", "inspect/facts"))
     if verdict.citations:
-        supported = f"citations {verdict.citations_supported} of {verdict.citations} supported"
-        parts.append(Part(supported, _answer_page(case)))
+        parts.append(Part(verdict.cited, _answer_page(case)))
     if verdict.citations_compared:
         used = f"{verdict.citations_used} of {verdict.citations_compared} citations used and supporting"
         parts.append(Part(used, "inspect/attribution", {"attribution_tab": "Used x supports"}))
     return parts
+
+
+def _answers(case: Case, verdict: CaseVerdict) -> str:
+    """Whether the documents answer the question, which no fact tells; empty where the line says it or one signed."""
+    answered = probably_answered(case)
+    if not answered or verdict.signed_off or doubt_about(case, verdict):
+        return ""
+    quoted = "Every fact is in the words of its source. Read whether they answer the question. "
+    return f"{quoted if verdict.quoted else ''}{answered}"
 
 
 def _bar(verdict: CaseVerdict) -> str:

@@ -106,11 +106,12 @@ def _fact(number: int, record: FactRecord, verdict: FactVerdict) -> dict[str, An
         "text": visible(record.fact.text),
         "word": "edited" if edited else f"{record.stand}, edit proposed" if proposed else record.stand,
         "sure": verdict.by if verdict.by in (COPIED, STATED) else _sure(verdict),
-        "kind": "good" if edited else KINDS[record.stand],
+        "kind": KINDS["edited" if edited else record.stand],
         "attention": verdict.state not in ("borne out", "edited"),
         "own": visible(f"{mark.author}: {mark.value}") if mark else "",
         "own_kind": KINDS[own_stand(mark.value)] if mark else "",
         "lines": [visible(line) for line in (*_said(mark), *_lines(record))],
+        "details": [visible(line) for line in _details(record)],
         "rounds": [
             _round((number, place), done, record, last=done is record.shown)
             for place, done in enumerate(record.iterations)
@@ -129,12 +130,16 @@ def _said(mark: Mark | None) -> list[str]:
 
 
 def _lines(record: FactRecord) -> list[str]:
-    """The details of a fact: its outcome, who decided, both columns of support, who split it."""
+    """The outcome of the check, and why it is unsure where a rule says so."""
     doubt = record.ruling.doubt if record.ruling else ""
-    said = [f"{record.meaning.capitalize()}.", *([f"Unsure: {doubt}."] if doubt else [])]
+    return [f"{record.meaning.capitalize()}.", *([f"Unsure: {doubt}."] if doubt else [])]
+
+
+def _details(record: FactRecord) -> list[str]:
+    """Both columns of support, how often the verifier is right, who split the fact from its clause."""
     columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
     told = {True: "perhaps borne out" if record.stand == "unsure" else "borne out", False: "not borne out"}
-    said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
+    said = [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
     if record.ruling and "; else " not in record.ruling.note:  # with a reason, how often a verifier is right is idle
         said.append(f"{_capital(note_in_words(record.ruling.note.partition('; unsure')[0]))}.")
     fallback = ", because a reply was unparsable" if record.fact.fallback else ""
@@ -163,7 +168,7 @@ def _round(at: tuple[int, int], done: Iteration, record: FactRecord, *, last: bo
             {
                 "title": f"Considered and not checked: {len(rest)}",
                 "passages": [
-                    {**_seen(done.considered[n], record.fact.text, None, [], False), "at": [*at, n]} for n in rest
+                    {**_seen(done.considered[n], record.fact.text, None, [], ""), "at": [*at, n]} for n in rest
                 ],
             },
         ],
@@ -204,8 +209,9 @@ def _by_weight(done: Iteration) -> tuple[list[int], list[int]]:
 def _came_to(done: Iteration) -> str:
     if done.check is None:
         return "nothing new was found"
-    verdict = done.check.ruling.verdict
-    return IN_WORDS.get(verdict, verdict)
+    ruling = done.check.ruling
+    word = IN_WORDS.get(ruling.verdict, ruling.verdict)
+    return f"unsure, perhaps {word}" if ruling.unsure else word
 
 
 def _checked(check: Check, done: Iteration, fact: str, decided: bool) -> dict[str, Any]:
@@ -213,7 +219,9 @@ def _checked(check: Check, done: Iteration, fact: str, decided: bool) -> dict[st
     notes = [_verdict(ruling) for ruling in rulings]
     if decided and len(done.checks) > 1:
         notes.append("This passage decided.")
-    seen = _seen(done.considered[check.evidence], fact, check.ruling.window, notes, decided)
+    stand = "unsure" if check.ruling.unsure else IN_WORDS.get(check.ruling.verdict, "not checked")
+    kind = KINDS[stand] if decided else ""
+    seen = _seen(done.considered[check.evidence], fact, check.ruling.window, notes, kind)
     return {**seen, "details": [_ruled(ruling) for ruling in rulings]}
 
 
@@ -239,8 +247,9 @@ def _ruled(ruling: Ruling) -> str:
 
 
 def _seen(
-    one: Evidence, fact: str, window: tuple[int, int] | None, notes: Sequence[str], decided: bool
+    one: Evidence, fact: str, window: tuple[int, int] | None, notes: Sequence[str], decided: str
 ) -> dict[str, Any]:
+    """A piece of evidence to draw; `decided` is the colour of the verdict that rests on it, "" of any other."""
     place = f"passage {one.number}" if one.number else "corpus"
     parts = (place, own_title(one.number, one.title or one.document), f"similarity {one.score:.2f}")
     return {

@@ -44,13 +44,16 @@ def chart_text(text: str) -> str:
 
 
 def rows_apart(text: str) -> str:
-    """Line breaks as blanks, except next to a row of a table; as many characters as before.
+    """Line breaks as blanks, except at a paragraph, a heading and a row of a table; as many characters as before.
 
-    >>> rows_apart("Fees are\\ndue.\\nWho | Fee\\nAdults | 90").split("\\n")
-    ['Fees are due.', 'Who | Fee', 'Adults | 90']
+    >>> rows_apart("# Fees\\nThese are\\ndue.\\nWho | Fee\\nAdults | 90").split("\\n")
+    ['# Fees', 'These are due.', 'Who | Fee', 'Adults | 90']
     """
     lines = text.split("\n")
-    breaks = ["\n" if BETWEEN_CELLS in f"{one}{other}" else " " for one, other in pairwise(lines)]
+    breaks = [
+        "\n" if BETWEEN_CELLS in f"{one}{other}" or "#" in (one[:1], other[:1]) or not other.strip() else " "
+        for one, other in pairwise(lines)
+    ]
     return "".join(f"{line}{end}" for line, end in zip_longest(lines, breaks, fillvalue=""))
 
 

@@ -138,6 +138,12 @@ def _missing(name: str) -> str:
     return ", which is not installed" if name == EMBEDDED and not has_embedded() else ""
 
 
+def absent(name: str) -> str:
+    """Says that a model of the catalogue is not installed, and the way out; empty for any other."""
+    missing = any(entry.name == name and not entry.installed for entry in offered())
+    return f"{name} is not installed. Install it in Settings, or choose another model." if missing else ""
+
+
 def _offer() -> str:
     """A better writer of the catalogue and its speed; empty if it is installed."""
     better = next((entry for entry in offered() if entry.answer_seconds and not entry.installed), None)

@@ -126,7 +126,7 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         "Baseline",
         [False, True] if given else [False],
         format_func=BASELINES.get,
-        default=_has_run_on_the_answer(case, model.strip()),
+        default=given and _begins_with_the_answer(case, model.strip()),
         required=True,
         key=f"refine_baseline_{case.id}",
         help="The other conditions are compared with A.",
@@ -159,10 +159,11 @@ def _last_gate(case: Case) -> Gate:
     return next((report.refinement.gate for report in reversed(reports_of(case).values())), "own")
 
 
-def _has_run_on_the_answer(case: Case, model: str) -> bool:
-    """Whether the case holds a run with its own answer as A and none with a fresh one: what is there comes first."""
+def _begins_with_the_answer(case: Case, model: str) -> bool:
+    """Whether A is the case's own answer, as in the run that is there; without a run, where it was imported."""
     held = reports_of(case)
-    return analysis_id(model, True) in held and analysis_id(model, False) not in held
+    own, fresh = (analysis_id(model, use_answer) in held for use_answer in (True, False))
+    return not fresh and (own or case.origin == "imported")
 
 
 def marked_words(text: str, words: Sequence[Word]) -> None:

@@ -169,7 +169,7 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
         "name": fact.number,
         "text": visible(fact.text),
         "word": fact.state,
-        "lead": LEADS.get(fact.state, "") if fact.quote else "No source found.",
+        "lead": LEADS.get(fact.state, "") if fact.quote else "No source has a sentence on this.",
         "quote": _quote(fact.quote) if fact.quote else None,
         "notes": [visible(note) for note in notes],
         "edits": [_offer(fact, edit) for edit in fact.edits if edit.open],

@@ -15,7 +15,7 @@ from engine.core.values import Passage
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.run import RefinementReport, report_scores
 from engine.methods.refinement.values import Refinement, Variant
-from engine.methods.signals import Scores
+from engine.methods.signals import Scores, beside
 
 OUTCOMES = {
     "answered": "revised",
@@ -39,7 +39,29 @@ def variant_cards(report: RefinementReport, passages: Sequence[Passage], names: 
         _card(value.variants.get(name), name, value, diff, (reasons.get(name, ""), _support(name, value, scores)))
         for name in names
     )
+    if said := second_passes(value, scores):
+        show(tag("p", escape(said), class_="gw-finding"))
     show(tag("div", "".join(cards), class_="gw-cards"))
+
+
+def second_passes(value: Refinement, scores: Mapping[str, Scores]) -> str:
+    """Which second passes are better and which worse than A, in a sentence; empty where none changed it."""
+    found = {
+        name: beside(scores[name], scores["A"])
+        for name, variant in value.variants.items()
+        if variant.trigger is not None and variant.outcome == "answered" and name not in value.repeats
+        if name in scores and "A" in scores
+    }
+    told = {
+        "better": "better than A",
+        "worse": "worse than A",
+        "mixed": "better in one and worse in the other",
+        "level": "level with A",
+    }
+    groups = [(", ".join(n for n, how in found.items() if how == kind), words) for kind, words in told.items()]
+    said = "; ".join(f"{names}: {words}" for names, words in groups if names)
+    first = "" if "better" in found.values() else "No second pass is better than A. "
+    return f"{first}By citation recall and content words in no passage, {said}." if found else ""
 
 
 def _card(variant: Variant | None, name: str, value: Refinement, diff: bool, told: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 // Clauses and facts as a tree; the chosen fact's evidence and rounds beside it. Up, down, j and k step through facts.
 const passage = (seen, pick, open) => {
-  const box = make("div", "passage" + (seen.decided ? " decided" : ""));
+  const box = make("div", "passage" + (seen.decided ? " decided by-" + seen.decided : ""));
   if (seen.number) {
     const head = make("button", "note source", seen.head);
     head.dataset.number = seen.number;
@@ -94,6 +94,8 @@ export default function (component) {
     if (!fact) { detail.append(make("p", "note", "No facts need attention.")); return; }
     detail.append(make("h4", "", fact.text));
     for (const line of fact.lines) detail.append(make("p", "note", line));
+    if (fact.details.length)
+      detail.append(fold("Who decided, and how sure that is", (more) => more.append(...fact.details.map((line) => make("p", "note", line))), false));
     for (const done of fact.rounds) detail.append(round(done, pick, (at) => root.tell("source", at), state.passage));
     mark();
     const below = tree.offsetLeft === detail.offsetLeft; // on a narrow page, which scrolls as a whole

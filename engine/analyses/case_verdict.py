@@ -26,6 +26,7 @@ from engine.core.text import Span, counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import closest
 from engine.methods.are.backtrack import Decision, accepted_ids, exact, is_open, put_in, revised
+from engine.methods.are.guards import TOLD
 from engine.methods.are.shared_words import missing, rough_stems
 from engine.methods.are.values import IN_WORDS, AreRecord, Change, Evidence, FactRecord, Placed, Stand
 from engine.methods.used_supports import Quadrant
@@ -147,8 +148,9 @@ class CaseVerdict(Value, frozen=True):
     """A case at one glance; `sentences` cover the answer, `undecided` are ids of edits, `accepted` and the rest counts.
 
     `citations` are pairs of a sentence and a passage that it cites, `citations_supported` those whose passage bears
-    out a fact of the sentence as it now is. `citations_compared` are those in the last analysis of use and support, and
-    `citations_used` those of them that are used and supporting. `text` is the answer with the accepted edits.
+    out a fact of the sentence as it now is, `citations_in_part` those of them whose sentence has another fact that is
+    not settled. `citations_compared` are those in the last analysis of use and support, and `citations_used` those of
+    them that are used and supporting. `text` is the answer with the accepted edits.
     """
 
     sentences: tuple[SentenceVerdict, ...]
@@ -160,6 +162,7 @@ class CaseVerdict(Value, frozen=True):
     signed_off: bool = False
     citations: int = 0
     citations_supported: int = 0
+    citations_in_part: int = 0
     citations_compared: int = 0
     citations_used: int = 0
 
@@ -218,6 +221,18 @@ class CaseVerdict(Value, frozen=True):
         total = counted(sum(self.facts.values()), "fact")
         return f"{total}: {', '.join(f'{count} {state}' for state, count in self.facts.items())}"
 
+    @property
+    def quoted(self) -> bool:
+        """Whether every fact is borne out because a source has its words: then nothing was judged."""
+        facts = [fact for sentence in self.sentences for fact in sentence.facts]
+        return bool(facts) and all(fact.state == "borne out" and fact.by in TOLD for fact in facts)
+
+    @property
+    def cited(self) -> str:
+        """How many citations are supported, and how many of these for a part of their sentence alone, in words."""
+        in_part = f", {self.citations_in_part} in part" if self.citations_in_part else ""
+        return f"{self.citations_supported} of {counted(self.citations, 'citation')} supported{in_part}"
+
 
 def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
     """The case's last check, with the reviewer's own verdicts in place; None without one that can be read."""
@@ -239,6 +254,7 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         signed_off=review.status == "signed off",
         citations=len(cited),
         citations_supported=sum(cited.values()),
+        citations_in_part=sum(bears and judged[place].state not in SETTLED for (place, _), bears in cited.items()),
         citations_compared=len(compared),
         citations_used=compared.count("used and supporting"),
     )
@@ -266,17 +282,24 @@ def without_source(case: Case) -> str:
 def verdict_line(case: Case, verdict: CaseVerdict | None) -> str:
     """The facts by their states, and whether the documents answer the question, which no fact tells.
 
-    A doubt about that comes first, as long as nobody signed: facts that answer nothing may be borne out. So does a
-    language other than English, in which both mean little.
+    A doubt comes first. Nothing but the facts once somebody signed, who has read the rest.
     """
     said = verdict.headline if verdict else "The answer was not checked against its sources."
-    record = record_of(case) if verdict and not verdict.signed_off else None
-    if record and record.foreign:
-        return f"{record.foreign} {said}"
-    answered = probably_answered(case)
-    if may_not_answer(case) and not (verdict and verdict.signed_off):
-        return f"{answered} {said}"
+    if doubt := doubt_about(case, verdict):
+        return f"{doubt} {said}"
+    answered = "" if verdict and verdict.signed_off else probably_answered(case)
     return f"{said.removesuffix('.')}. {answered}" if answered else said
+
+
+def doubt_about(case: Case, verdict: CaseVerdict | None) -> str:
+    """Why the states of the facts mean little, in a sentence; empty without a reason, and once somebody signed.
+
+    The language is not English, or the documents may not answer: facts that answer nothing may be borne out.
+    """
+    if verdict and verdict.signed_off:
+        return ""
+    record = record_of(case) if verdict else None
+    return (record.foreign if record else "") or (probably_answered(case) if may_not_answer(case) else "")
 
 
 def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
@@ -465,10 +488,10 @@ def check_verdict(draft: MarkDraft) -> None:
 
 
 @lru_cache(maxsize=4096)  # every page of a case shows its verdict, at every click
-def _quote(fact: str, one: Evidence) -> QuotedEvidence:
-    best = closest(fact, one)
-    title = one.title or one.document
-    return QuotedEvidence(text=one.text, start=best.start, end=best.end, title=title, number=one.number)
+def _quote(fact: str, one: Evidence) -> QuotedEvidence | None:
+    """The sentence with most of the fact's words; None where none of them is there: any sentence would do as well."""
+    span, title = closest_sentence(fact, one), one.title or one.document
+    return QuotedEvidence(text=one.text, start=span[0], end=span[1], title=title, number=one.number) if span else None
 
 
 def _against(fact: FactRecord) -> QuotedEvidence | None:
@@ -479,6 +502,8 @@ def _against(fact: FactRecord) -> QuotedEvidence | None:
     if fact.against is None:
         return None
     quote = _quote(fact.fact.text, fact.against)
+    if quote is None:
+        return None
     if names_columns(quote.words) and quote.words.split("|")[0].strip(" ") not in fact.fact.text:
         return None
     words = {word for word in rough_stems(fact.fact.text) if not any(map(str.isdigit, word))}

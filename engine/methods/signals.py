@@ -127,6 +127,21 @@ MEASURES: tuple[tuple[str, str, bool | None], ...] = (
 gold answers, which data sets have and cases do not."""
 
 
+def beside(own: Scores, base: Scores) -> str:
+    """A second pass next to the answer before it: "better", "worse", "level", or "mixed" where two measures disagree.
+
+    By the citation recall, where both have one, and by the content words that no passage has.
+
+    >>> beside(Scores(citation_recall=0.5, unsupported=9), Scores(citation_recall=1.0, unsupported=2))
+    'worse'
+    """
+    gains = [float(base.unsupported - own.unsupported)]
+    if own.citation_recall is not None and base.citation_recall is not None:
+        gains.append(own.citation_recall - base.citation_recall)
+    up, down = any(gain > 0 for gain in gains), any(gain < 0 for gain in gains)
+    return "mixed" if up and down else "better" if up else "worse" if down else "level"
+
+
 def pair_key(claim: str, evidence: str) -> str:
     """The hash that a pair is kept under."""
     return sha256(f"{claim}\0{evidence}")[:16]

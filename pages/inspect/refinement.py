@@ -14,6 +14,7 @@ from components.export_figure import export_button
 from components.frame import open_case
 from components.heading import heading
 from components.html import banner, note, plain, visible
+from components.model_choice import absent
 from components.polling import redraw, result_of, say_problem, wait_for
 from components.refinement_controls import (
     begin,
@@ -191,7 +192,8 @@ def tabs(
 
     def of_a_run(view: Callable[[RefinementReport], None]) -> None:
         if report is None:
-            st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
+            choose = " Choose conditions above and press Run." if is_open(case) else ""
+            st.info(f"This model has not run any condition on this case yet.{choose}")
         else:
             view(report)
 
@@ -239,10 +241,11 @@ elif stored is not None:
             "Run" if report is None else "Run the missing conditions" if ahead.stored and ahead.writes else "Run again"
         )
         with st.container(horizontal=True, vertical_alignment="center"):
-            look = "primary" if ahead.writes else "secondary"
-            asked = st.button(label, type=look, disabled=not (chosen.model and is_open(case)))
+            look = "primary" if report is None else "secondary"
+            lacking = absent(chosen.model)
+            asked = st.button(label, type=look, disabled=not chosen.model or bool(lacking) or not is_open(case))
             cost = workbench().using(chosen.settings).cost(case, REFINEMENT, options)
-            note(cost[:1].upper() + cost[1:] if is_open(case) else FROZEN)
+            note(FROZEN if not is_open(case) else lacking or cost[:1].upper() + cost[1:])
         if asked:
             begin(case, names, gate, chosen)
             st.rerun()

@@ -135,9 +135,7 @@ def answer_head(case: Case, review: Review, condition: str) -> None:
     title = ": ".join(filter(None, (case.stamp.model, title_of(condition))))
     verdict = case_verdict(case, review)
     checked = verdict.headline.removesuffix(".") if verdict else "Not checked"
-    cited = counted(len(case.answer.citations), "citation")
-    if verdict and verdict.citations:
-        cited = f"{verdict.citations_supported} of {counted(verdict.citations, 'citation')} supported"
+    cited = verdict.cited if verdict and verdict.citations else counted(len(case.answer.citations), "citation")
     facts = f"{checked}. {cited}."
     show(tag("h3", escape(title)) + tag("p", escape(facts), class_="gw-note"))
 

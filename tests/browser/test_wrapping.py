@@ -45,7 +45,7 @@ def test_in_text_of_the_pages(page):
 PIECES = [{"text": "The tank holds 40 litres of brine "}, {"number": 1}, {"text": ". Nobody was hurt "}, {"number": 2}]
 PIECES = [{**piece, "valid": True, "title": "Open it"} for piece in (*PIECES, {"text": "."})]
 FACT = {"number": 0, "name": "1.1", "clause": 0, "text": "It holds", "word": "unsure", "sure": "", "kind": "unsure"}
-FACT |= {"attention": False, "own": "", "own_kind": "", "lines": [], "rounds": []}
+FACT |= {"attention": False, "own": "", "own_kind": "", "lines": [], "details": [], "rounds": []}
 SENTENCE = {"number": 1, "gap": [], "pieces": PIECES, "text": "", "rewritten": "", "claim": True, "kind": "bad"}
 SENTENCE |= {"table": "", "word": "contradicted", "by": "", "facts": [], "used": ""}
 DATA = {

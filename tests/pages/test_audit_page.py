@@ -81,7 +81,8 @@ def test_a_pasted_answer_is_audited_sentence_by_sentence(app):
     assert [p.text for p in case.passages] == SOURCES.split("\n---\n")
     verdict = case_verdict(case, review_of(()))
     assert [s.state for s in verdict.sentences][:2] == ["borne out", "contradicted"]
-    assert f"**{verdict_line(case, verdict).removesuffix('.')}**" in [link.proto.label for link in app.get("page_link")]
+    assert f"**{verdict.headline}**" in [link.proto.label for link in app.get("page_link")]
+    assert any(verdict_line(case, verdict).endswith(caption.value) for caption in app.caption)
     drawn = sentences_data(case, verdict)["sentences"]
     assert drawn[1]["facts"][0]["quote"]["words"] == "The pump was replaced in March 2021."
     assert [piece.get("number") for piece in drawn[0]["pieces"]] == [None, 1, None]
@@ -355,7 +356,7 @@ def test_a_weak_match_says_its_best_score_and_can_be_marked_as_not_in_the_docume
     (mark,) = store().history("weak")
     assert (mark.target, mark.value, mark.machine) == ("answer", "not in these documents", "answered")
     assert "best passage score" in mark.reason
-    assert "not in these documents, by Ada: review and export" in [link.label for link in app.get("page_link")]
+    assert "Not in these documents, by Ada: review and export" in [link.label for link in app.get("page_link")]
     assert not app.warning
     assert "Mark as" not in " ".join(b.label for b in app.button)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -46,9 +47,9 @@ def test_every_part_of_the_verdict_is_a_link_that_keeps_the_case():
     assert all(query["case"] == [EXAMPLE] for _, query in found.values())
     facts, citations, used, review = found
     assert facts.startswith("**") and " facts: " in facts and " borne out" in facts
-    assert citations.startswith("citations ") and citations.endswith(" supported")
+    assert re.match(r"\d of \d citations supported", citations)
     assert used.endswith(" used and supporting")
-    assert review == "not reviewed: review and export"
+    assert review == "Not reviewed: review and export"
     assert found[used][1]["attribution_tab"] == ["Used x supports"]
     assert found[review][1]["review"] == ["first"]
 
@@ -82,16 +83,16 @@ def test_a_corpus_and_words_of_a_case_file_are_text_in_the_warning():
     assert "!\\[x\\](" in said and "“\\[y\\](" in said
 
 
-def test_a_doubt_about_the_sources_follows_the_facts_once_someone_signed():
+def test_a_doubt_about_the_sources_is_settled_once_someone_signed():
     components.cache.workbench.clear()
     store().save(replace(checked(), id="signed", answerable=0.1))
     assert page("inspect/facts", "signed").warning
     store().add_marks("signed", sign_off("Ada", "does not stand", "the year is wrong"))
     app = page("inspect/facts", "signed")
     assert not app.warning
-    line = next(iter(links(app)))
-    assert line.startswith("**3 facts: ")
-    assert line.endswith(". The documents may not answer the question (probability that they do: 0.10)**")
+    signed, line, *_ = links(app)
+    assert signed == "**Does not stand, signed off by Ada**"
+    assert line.startswith("**3 facts: ") and "answer the question" not in line
 
 
 def test_the_head_names_words_of_the_question_that_no_document_has():
@@ -118,10 +119,10 @@ def test_the_link_of_use_and_support_opens_its_tab():
 
 def test_an_imported_answer_that_was_signed_off_leads_to_its_audit_and_its_review():
     found = links(page("review/cases", AUDITED))
-    assert [name for name, _ in found.values()] == ["facts", "facts", "audit", "attribution", "cases"]
-    facts, own, _, mattered, review = found
+    assert [name for name, _ in found.values()] == ["cases", "facts", "facts", "audit", "attribution"]
+    review, facts, own, _, mattered = found
     assert " edited" in facts and own == "1 verdict by a reviewer" and mattered == "What mattered"
-    assert review.startswith("stands as edited, signed off by ")
+    assert review.startswith("**Stands as edited, signed off by ")
 
 
 @pytest.mark.parametrize(("name", "label"), [("facts", "Check again"), ("refinement", "Run"), ("steps", "Work it out")])
@@ -143,7 +144,7 @@ def test_what_is_open_is_said_and_a_reviewers_name_is_text():
     assert found[0] == "**3 facts: 2 borne out, 1 not found**"
     assert {"2 edits undecided", "1 verdict by a reviewer"} <= set(found)
     assert links(app)["2 edits undecided"][1]["fact"] == ["1.1"]
-    assert found[-1] == r"in review by Ada \*B\*"
+    assert found[-1] == r"In review by Ada \*B\*"
 
 
 def test_a_case_that_was_not_checked_says_so_and_shows_what_mattered():
@@ -152,6 +153,6 @@ def test_a_case_that_was_not_checked_says_so_and_shows_what_mattered():
     app = AppTest.from_file(str(PAGES / "review/cases.py"), default_timeout=120)
     app.query_params["case"] = "unchecked"
     app.run()
-    assert list(links(app)) == ["What mattered", "not reviewed: review and export"]
+    assert list(links(app)) == ["What mattered", "Not reviewed: review and export"]
     assert any("Not checked yet." in element.proto.body for element in app.get("html"))
     assert any(button.label == "Check the answer" for button in app.button)

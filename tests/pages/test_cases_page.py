@@ -150,7 +150,7 @@ def test_signing_off_takes_a_conclusion_with_a_reason_and_freezes(app):
 
     app.run()
     assert store().rows(Query(status="signed off"))[0].id == "first"
-    assert "does not stand, signed off by Ada" in [link.proto.label for link in app.get("page_link")]
+    assert "**Does not stand, signed off by Ada**" in [link.proto.label for link in app.get("page_link")]
     assert "does not stand, by Ada" in list(app.dataframe[0].value["review"])
     assert "frozen" in app.info[0].value
     assert not app.multiselect and any("Tags: optics" in drawn.proto.body for drawn in app.get("html"))

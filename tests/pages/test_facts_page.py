@@ -62,8 +62,8 @@ def test_a_pasted_source_is_named_once_and_a_probability_is_called_one():
     drawn = drawn_facts(case, review_of(()))["facts"]
     assert {fact["sure"].split()[0] for fact in drawn if fact["sure"]} <= {"probability", "word", "in"}
     one = Evidence(text="Ice melts.", source="case", title="passage 2", number=2, score=0.5)
-    assert _seen(one, "Ice melts.", None, [], False)["head"] == "passage 2 · similarity 0.50"
-    named = _seen(replace(one, title="Ice"), "Ice melts.", None, [], False)
+    assert _seen(one, "Ice melts.", None, [], "")["head"] == "passage 2 · similarity 0.50"
+    named = _seen(replace(one, title="Ice"), "Ice melts.", None, [], "")
     assert named["head"] == "passage 2 · Ice · similarity 0.50"
 
 
@@ -88,7 +88,7 @@ def test_how_often_a_verifier_is_right_is_said_once_for_a_fact_and_folded_at_its
     (fact,) = tree_data(record, verdicts)["facts"]
     shown, _ = all_drawn(fact)
     assert len(shown) == 3
-    assert sum("not measured" in line for line in fact["lines"]) == 1
+    assert sum("not measured" in line for line in fact["details"]) == 1
     for passage in shown:
         assert re.match(r"^[A-Z][a-z ]+ by .*, probability 0\.\d\d\.", passage["notes"][0])
         assert "not measured" not in passage["notes"][0]
@@ -108,7 +108,7 @@ def test_next_to_a_copy_other_verdicts_are_folded_unless_they_surely_contradict(
     assert [passage["number"] for passage in shown] == ([1] if folded else [1, 2])
     assert [passage["number"] for passage in rest.get("Also checked: 1", [])] == ([2] if folded else [])
     assert shown[0]["notes"] == ["Borne out, because the passage says it word for word.", "This passage decided."]
-    assert not any("not measured" in line for line in fact["lines"])
+    assert not any("not measured" in line for line in (*fact["lines"], *fact["details"]))
 
 
 def test_a_fact_that_is_put_right_needs_no_attention():
@@ -120,7 +120,7 @@ def test_a_fact_that_is_put_right_needs_no_attention():
     )
     before, after = (drawn_facts(case, marked(case, *marks)) for marks in ((), (accept,)))
     assert before["facts"][0]["word"] == "contradicted, edit proposed"
-    assert (after["facts"][0]["word"], after["facts"][0]["kind"]) == ("edited", "good")
+    assert (after["facts"][0]["word"], after["facts"][0]["kind"]) == ("edited", "mended")
     assert (before["attention_title"], after["attention_title"]) == (
         "Needs attention (2 of 3)",
         "Needs attention (1 of 3)",

@@ -105,6 +105,7 @@ def test_conditions_are_offered_to_a_model_and_not_to_whom_an_imported_answer_na
     app.query_params["case"] = AUDITED
     app.run()
     assert next(box.value for box in app.text_input if box.label == "Written by") == default_generator()
+    assert next(one.value for one in app.button_group if one.label == "Baseline")  # the imported answer is refined
 
 
 def test_facts_of_an_earlier_check_are_told():
@@ -142,6 +143,10 @@ def test_a_card_says_how_well_the_passages_support_the_second_pass():
     drawn = "".join(element.proto.body for element in app.run().get("html"))
     of_a, of_e = re.findall(r"Citation recall ([\d.]+)(?: \(A: [\d.]+\))?, \d+ content words in no passage", drawn)[::2]
     assert float(of_e) < float(of_a) and f"(A: {of_a})" in drawn
+    said = "No second pass is better than A. By citation recall and content words in no passage, E: worse than A."
+    assert said in drawn
+    run = next(button for button in app.button if button.label.startswith("Run"))
+    assert run.disabled and "qwen2.5-coder-1.5b is not installed." in drawn
 
 
 def test_a_label_that_came_with_the_data_cannot_be_taken_back_and_a_reviewers_can():

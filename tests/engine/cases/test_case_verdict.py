@@ -282,6 +282,24 @@ def test_a_citation_is_supported_where_its_passage_bears_out_a_fact_of_the_sente
     case = checked("The bridge opened in 1934 [1]. In all the bridge cost 5 million [3].")
     verdict = case_verdict(case, review_of(()))
     assert (verdict.citations_supported, verdict.citations) == (1, 2)
+    assert verdict.cited == "1 of 2 citations supported"
+
+
+def test_a_citation_that_bears_out_one_fact_of_two_is_supported_in_part():
+    case = checked("The bridge opened in 1934 and whales sing loudly [1].")
+    verdict = case_verdict(case, review_of(()))
+    assert [fact.state for fact in verdict.sentences[0].facts] == ["not found", "borne out"]
+    assert verdict.cited == "1 of 1 citation supported, 1 in part"
+
+
+def test_facts_in_the_words_of_their_sources_are_quoted():
+    quoting = case_verdict(checked("The bridge opened in 1934 [1]."), review_of(()))
+    (fact,) = quoting.sentences[0].facts
+    judged = replace(quoting.sentences[0], facts=(replace(fact, by="embedded"),))
+    word_for_word = replace(quoting.sentences[0], facts=(replace(fact, by=COPIED),))
+    assert replace(quoting, sentences=(word_for_word,)).quoted
+    assert not replace(quoting, sentences=(judged, word_for_word)).quoted
+    assert not replace(quoting, sentences=()).quoted
 
 
 def test_citations_follow_the_facts_of_their_sentence_in_doubt_by_a_reviewer_and_once_edited():
