@@ -110,16 +110,16 @@ def rankings(page: Page, embedder: Embedder, verifier: Entailment) -> dict[str, 
     """The scores of a page's sentences by each ranking."""
     asked = set(stems(page.claim))
     judged = verifier.judge([(page.claim, text) for text in page.sentences])
-    found = relevance(page.claim, page.sentences, embedder, [1 - one.scores["irrelevant"] for one in judged])
-    without = relevance(page.claim, page.sentences, embedder)
+    borne = [1 - one.scores["irrelevant"] for one in judged]
+    vectors = embedder.embed([page.claim, *page.sentences])
     return {
         "BM25": Postings.of(list(page.sentences)).scores(page.claim).tolist(),
         "word overlap": [len(asked & set(stems(text))) / max(1, len(asked)) for text in page.sentences],
-        "similarity": [one.parts["cosine"] for one in found],
+        "similarity": [round(max(0.0, each), 4) for each in (vectors[1:] @ vectors[0]).tolist()],
         "probability of supportive": [one.scores["supportive"] for one in judged],
-        "not irrelevant, by the verifier": [one.parts["verdict"] for one in found],
-        "relevance without a verifier": [one.score for one in without],
-        "relevance": [one.score for one in found],
+        "not irrelevant, by the verifier": [round(each, 4) for each in borne],
+        "relevance without a verifier": relevance(page.claim, page.sentences, embedder),
+        "relevance": relevance(page.claim, page.sentences, embedder, borne),
     }
 
 

@@ -11,26 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.core.text import covered, sentences, stems, word_weights
-from engine.core.values import Value
 from engine.models.protocols import Embedder
 
 WEIGHTS = {"cosine": 1.0, "words": 1.0, "verdict": 0.75}
 
 
-class EvidenceRelevance(Value, frozen=True):
-    """How far a text bears on a claim, 0 to 1, and the parts that it is the weighted mean of.
-
-    Each part is in [0, 1] (a cosine under 0 counts as 0); `verdict` is there where a verifier read the text.
-    """
-
-    score: float
-    parts: dict[str, float]
-
-
 def relevance(
     claim: str, texts: Sequence[str], embedder: Embedder, verdicts: Sequence[float] | None = None
-) -> list[EvidenceRelevance]:
-    """The relevance of each text to the claim, in order.
+) -> list[float]:
+    """The relevance of each text to the claim in [0, 1], in order.
 
     `verdicts`: for each text 1 less what a verifier gives to irrelevant. A text's words are weighed against the others.
     """
@@ -49,7 +38,7 @@ def word_shares(claim: str, texts: Sequence[str]) -> list[float]:
 
 def relevance_of(
     cosines: Sequence[float], words: Sequence[float], verdicts: Sequence[float] | None = None
-) -> list[EvidenceRelevance]:
+) -> list[float]:
     """The relevance of texts whose parts are known, in order."""
     parts = {"cosine": cosines, "words": words} | ({} if verdicts is None else {"verdict": verdicts})
     return [combined(dict(zip(parts, each, strict=True))) for each in zip(*parts.values(), strict=True)]
@@ -59,12 +48,10 @@ def evidence_relevance(claim: str, evidence: str, embedder: Embedder, scores: Ma
     """The relevance in [0, 1] of the evidence's best sentence, 0 without one; `scores`: of a verdict on it, if any."""
     texts = [evidence[start:end] for start, end in sentences(evidence)]
     verdicts = [1 - scores["irrelevant"]] * len(texts) if scores else None
-    return round(max((found.score for found in relevance(claim, texts, embedder, verdicts)), default=0.0), 4)
+    return round(max(relevance(claim, texts, embedder, verdicts), default=0.0), 4)
 
 
-def combined(parts: dict[str, float]) -> EvidenceRelevance:
-    """The weighted mean of some parts."""
-    held = {name: max(0.0, float(value)) for name, value in parts.items()}
-    total = sum(WEIGHTS[name] * value for name, value in held.items())
-    score = total / sum(WEIGHTS[name] for name in held)
-    return EvidenceRelevance(score, {name: round(value, 4) for name, value in held.items()})
+def combined(parts: dict[str, float]) -> float:
+    """The weighted mean of some parts, each in [0, 1]; a cosine under 0 counts as 0."""
+    total = sum(WEIGHTS[name] * max(0.0, float(value)) for name, value in parts.items())
+    return total / sum(WEIGHTS[name] for name in parts)

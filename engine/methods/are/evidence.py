@@ -108,7 +108,7 @@ def _with_relevance(
     for fact, seen, texts in zip(facts, found, closest, strict=True):
         bearing = [next(verdicts) for _ in texts] if verdicts is not None else None
         scores = relevance_of([one.score for one in seen], word_shares(fact, texts), bearing)
-        result.append(tuple(replace(one, relevance=round(r.score, 4)) for one, r in zip(seen, scores, strict=True)))
+        result.append(tuple(replace(one, relevance=round(r, 4)) for one, r in zip(seen, scores, strict=True)))
     return result
 
 
