@@ -5,20 +5,11 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit
 
-from engine.core.values import Value
-
 HUB = "https://huggingface.co"
 
 
-class Host(Value, frozen=True):
-    """A host that may be contacted, when and with what."""
-
-    address: str
-    when: str
-
-
-def hosts() -> tuple[Host, ...]:
-    """The hosts that the environment names; none of them is asked before somebody does what `when` says."""
+def hosts() -> tuple[str, ...]:
+    """The hosts that the environment names, each with when it is contacted and with what; not before."""
     hub = "" if is_offline() else os.environ.get("HF_ENDPOINT") or HUB
     cluster = os.environ.get("RAY_ADDRESS", "")
     named = (
@@ -27,7 +18,7 @@ def hosts() -> tuple[Host, ...]:
         (os.environ.get("OPENAI_BASE_URL"), "a model is named openai:MODEL: question, passages and drafts"),
         (cluster and f"ray://{cluster.removeprefix('ray://')}", "a run is started --on ray: cases, settings, texts"),
     )
-    return tuple(Host(address=bare_address(address), when=when) for address, when in named if address)
+    return tuple(f"{bare_address(address)} when {when}" for address, when in named if address)
 
 
 def is_offline() -> bool:

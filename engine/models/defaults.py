@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED, home, save_json
-from engine.core.hosts import Host, bare_address
+from engine.core.hosts import bare_address
 from engine.core.values import Value
 from engine.models.choices import FILE, READER, Defaults, DType, Role, read_defaults
 from engine.models.registry import available_models, check_address, source_of
@@ -54,10 +54,10 @@ def default_notes() -> tuple[str, ...]:
     return tuple(dict.fromkeys(note for note in notes if note))
 
 
-def default_hosts() -> tuple[Host, ...]:
-    """The hosts of the defaults that are served models and name their address."""
+def default_hosts() -> tuple[str, ...]:
+    """The hosts of the defaults that are served models and name their address, as `hosts` tells them."""
     return tuple(
-        Host(address=bare_address(address), when=f"the default {noun} is asked: questions and passages")
+        f"{bare_address(address)} when the default {noun} is asked: questions and passages"
         for role, noun in NOUNS.items()
         if (name := default_for(role).model).startswith(SERVED) and (address := served_parts(name)[1])
     )

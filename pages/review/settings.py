@@ -177,8 +177,7 @@ def machine() -> None:
         "CPU cores": os.cpu_count(),
         "device for models": device(),
         "threads for models (OMP_NUM_THREADS)": os.environ.get("OMP_NUM_THREADS", "not set"),
-        "hosts contacted": "; ".join(f"{h.address} when {h.when}" for h in (*hosts(), *default_hosts()))
-        or "none by default",
+        "hosts contacted": "; ".join((*hosts(), *default_hosts())) or "none by default",
     }
     st.table(pd.DataFrame({"value": {key: plain(str(value)) for key, value in rows.items()}}), hide_header=True)
     with st.expander("Versions"):

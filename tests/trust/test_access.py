@@ -158,12 +158,12 @@ def test_by_default_no_host_is_named(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert hosts() == ()
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    assert [host.address for host in hosts()] == ["https://huggingface.co"]
+    assert [host.partition(" ")[0] for host in hosts()] == ["https://huggingface.co"]
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("GROUNDWORK_CHROMA", f"http://user:{KEY}@chroma.example:8000")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
     monkeypatch.setenv("RAY_ADDRESS", "head.example:6379")
-    addresses = [host.address for host in hosts()]
+    addresses = [host.partition(" ")[0] for host in hosts()]
     assert addresses == ["http://chroma.example:8000", "https://models.example", "ray://head.example:6379"]
     assert KEY not in str(hosts())
 

@@ -137,7 +137,7 @@ def test_the_host_of_a_served_default_is_named(scribe):
     assert default_hosts() == ()
     choose_default("judges", SERVED)
     choose_default("writes", "openai:here")  # its address is OPENAI_BASE_URL, which is listed with the environment's
-    assert [(host.address, "judge" in host.when) for host in default_hosts()] == [("http://127.0.0.1:9", True)]
+    assert default_hosts() == ("http://127.0.0.1:9 when the default judge is asked: questions and passages",)
 
 
 def test_a_password_is_not_saved():
