@@ -303,7 +303,11 @@ class HuggingFaceModel:
         return self.llama_cpp is None and (is_exact(self.module) or not exact) and self._pads_exactly
 
     def write_stream(self, take: Take, rows: int, exact: bool, watch: Watch = Watch()) -> Iterator[WrittenAnswer]:
-        """As in `BatchWriter`, see batching.py; the model is held for a token at a time."""
+        """Answers as they end, up to `rows` at once, until none is being written and `take` has no other; batching.py.
+
+        With `exact` those of `generate`, log-probabilities to the numerical floor, or none where a choice was so close
+        that rounding may turn it. Else such a choice is left as it is. The model is held for a token at a time.
+        """
         batch = Batch(self.module, self.stop_ids, rows, exact)
         while True:
             with self.hold(watch):

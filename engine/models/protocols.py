@@ -6,7 +6,7 @@ A model says what it can do in `can`; a caller that needs more raises `CannotDo`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -170,26 +170,6 @@ class WrittenAnswer:
     asked: WritingRequest
     answer: Answer | None
     seconds: float
-
-
-@runtime_checkable
-class BatchWriter(LanguageModel, Protocol):
-    """A language model that writes several answers at once."""
-
-    def writes_together(self, exact: bool) -> bool:
-        """Whether it does; with `exact`, whether each is then the answer of `generate`."""
-
-    def request(self, prompt: Prompt, decoding: Decoding) -> WritingRequest:
-        """A request for `write_stream`; raise PromptTooLong."""
-
-    def write_stream(
-        self, take: Callable[[], WritingRequest | None], rows: int, exact: bool, watch: Watch = Watch()
-    ) -> Iterator[WrittenAnswer]:
-        """Answers as they end, up to `rows` at once, until none is being written and `take` has no other.
-
-        With `exact` those of `generate`, log-probabilities to the numerical floor, or none where a choice was so close
-        that rounding may turn it. Else such a choice is left as it is.
-        """
 
 
 def require(model: Writer, capability: Literal["generate", "score", "gradients"]) -> None:

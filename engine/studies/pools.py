@@ -1,8 +1,9 @@
-"""Where units run: threads of this process, processes of this machine, or a Ray cluster, behind one small protocol.
+"""Where units run: threads of this process, processes of this machine, or a Ray cluster, each with the same methods.
 
 A unit comes in with its example and out as the row and the case file that the run will write. A pool holds at most
-`size` units. `give` hands one over, `take` waits for the next that ended. A worker that dies comes out as `Lost` and is
-replaced; what to do about its unit is the run's business.
+`size` units. `give` hands one over, with what the whole run may still take of served models, in equal shares for the
+workers. `take` waits for the next that ended, None where none did in time. `close` ends the workers. A worker that dies
+comes out as `Lost` and is replaced; what to do about its unit is the run's business.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -99,21 +100,6 @@ class Performer:
         kept = {field: getattr(found, field) for field in ("values", "missing", "cost", "unparsed")}
         row = Row(unit=unit, state="done", case=name if case else "", **kept)
         return Done(row=row, case=write_case_file(case).decode() if case else "")
-
-
-class Pool(Protocol):
-    """Runs units, at most `size` at a time."""
-
-    size: int
-
-    def give(self, unit: Unit, example: Example, left: Limit) -> None:
-        """Start a unit; `left` is what the whole run may still take of served models, equal shares for the workers."""
-
-    def take(self, seconds: float) -> Outcome | None:
-        """The next that ended, None where none did in time."""
-
-    def close(self) -> None:
-        """End the workers; what they have not finished is lost."""
 
 
 def at_once(config: Config, writes: bool) -> int:
@@ -277,3 +263,6 @@ class RayPool:
     def close(self) -> None:
         """Let the actors go, and the cluster too where it was started here."""
         self._cluster.close([*self.free, *(actor for actor, _ in self._running.values())])
+
+
+Pool = Threads | Processes | RayPool

@@ -11,14 +11,17 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import Cancelled
 from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt
 from engine.models.hooks import ForwardCount
-from engine.models.protocols import BatchWriter, WritingRequest, WrittenAnswer
+from engine.models.protocols import WritingRequest, WrittenAnswer
+
+if TYPE_CHECKING:
+    from engine.models.huggingface import HuggingFaceModel
 
 POLL = 0.2  # seconds between two looks at whether the user asked to stop
 
@@ -37,7 +40,7 @@ class Together:
     `spared` is what `count_forwards` has to add for the current thread: what was written for it.
     """
 
-    def __init__(self, model: BatchWriter, rows: int, exact: bool) -> None:
+    def __init__(self, model: HuggingFaceModel, rows: int, exact: bool) -> None:
         self.name, self.can, self.model = model.name, model.can, model
         self.encode, self.encode_answer, self.score = model.encode, model.encode_answer, model.score
         self._rows, self.exact = rows, exact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from engine.analyses.kind import Loaders, RunContext
 from engine.answer.write import Write, prompting, quoting
@@ -15,7 +15,7 @@ from engine.core.settings import Settings
 from engine.core.values import Passage
 from engine.corpus.collection import Collection
 from engine.models.embedder import DEFAULT
-from engine.models.protocols import BatchWriter, Entailment, LanguageModel, Writer, require
+from engine.models.protocols import Entailment, LanguageModel, Writer, require
 from engine.models.registry import load_writer, source_of
 from engine.models.server import SERVED, Budget, ServerModel
 from engine.studies.config import Config, Limit
@@ -57,8 +57,8 @@ class StudyTools:
 
     def write_together(self, rows: int) -> bool:
         """Before any use: let writer and judge write `rows` answers of threads at once; False if the writer cannot."""
-        model = self.writer
-        if not isinstance(model, BatchWriter) or not model.writes_together(self.config.exact):
+        model: Any = self.writer
+        if not hasattr(model, "writes_together") or not model.writes_together(self.config.exact):
             return False
         shared = Together(model, rows, self.config.exact)
         if self.judge is model:
