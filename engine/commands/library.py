@@ -61,10 +61,9 @@ def report(case: str, html: Path | None, markdown: Path | None, as_json: Path | 
     key = signing_key()
     if html is None and markdown is None and as_json is None:
         raise click.UsageError("Give a file: --html OUT, --md OUT or --json OUT.")
-    if html is not None:
-        _write_file(html, html_report(found, history, key).encode())
-    if markdown is not None:
-        _write_file(markdown, markdown_report(found, history, key).encode())
+    for path, written in ((html, html_report), (markdown, markdown_report)):
+        if path is not None:
+            _write_file(path, written(found, history, key).encode())
     if as_json is not None:
         _write_file(as_json, write_case_file(found, history))
 

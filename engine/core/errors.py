@@ -98,11 +98,7 @@ class CannotDo(ModelError):
 
 
 class PromptTooLong(ModelError):
-    """The prompt does not fit the model's window; `passages` are the numbers that would have to go."""
-
-    def __init__(self, message: str, passages: tuple[int, ...] = ()) -> None:
-        super().__init__(message)
-        self.passages = passages
+    """The prompt does not fit the model's window; the message names the passages that would have to go."""
 
 
 class ServerError(ModelError):

@@ -7,7 +7,6 @@ import importlib.util
 import mmap
 import os
 import platform
-import shutil
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cache
@@ -104,11 +103,6 @@ def packaged(package: str, inside: str) -> Path | None:
     spec = importlib.util.find_spec(package)
     folders = (spec.submodule_search_locations if spec else None) or ()
     return next((found for folder in folders for found in Path(folder).glob(inside)), None)
-
-
-def free_disk(folder: Path) -> int:
-    """Free bytes on the disk of `folder`, which exists."""
-    return shutil.disk_usage(folder).free
 
 
 def sha256_of(path: Path) -> str:

@@ -191,13 +191,9 @@ class ScriptedEmbedder:
         return unit
 
 
+@loaded_once
 def load_embedder(name: str = DEFAULT) -> Embedder:
     """Load an embedder once a process; raise `ModelNotFound` with the way out, `InputError` for towers of no pair."""
-    return _loaded(name)  # a cache keeps a call without the default's name apart
-
-
-@loaded_once
-def _loaded(name: str) -> Embedder:
     if name == ScriptedEmbedder().name:
         return ScriptedEmbedder()
     towers = _towers(name)

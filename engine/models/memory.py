@@ -16,10 +16,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, TypeVar
 
 from engine.core.errors import ModelError, ModelNotFound, PromptTooLong, StorageError, raised_as
-from engine.core.files import free_disk
 from engine.models.protocols import TokenPrompt
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ CLOSE_OTHERS = "Close other programs that use it, or choose a smaller model or b
 
 def check_room(what: str, folder: Path, disk: int, memory: int) -> None:
     """Raise `StorageError` or `ModelError` where `what` ("Installing x") needs more bytes than are free."""
-    free, left = free_disk(folder), free_memory("cpu")
+    free, left = disk_usage(folder).free, free_memory("cpu")
     if disk > free:
         raise StorageError(f"{what} needs {disk / 1e9:.1f} GB in {folder}; {free / 1e9:.1f} GB are free. {FREE_SPACE}.")
     if memory > left:
@@ -206,7 +206,7 @@ def check_fits(prompt: TokenPrompt, window: int, answer: int, name: str, *, leas
         if gone is None:
             raise PromptTooLong(f"{count} It would not fit even without passages: use a model with a longer window.")
         words = "passage" if len(gone) == 1 else "passages"
-        raise PromptTooLong(f"{count} It would fit without {words} {', '.join(map(str, gone))}.", passages=gone)
+        raise PromptTooLong(f"{count} It would fit without {words} {', '.join(map(str, gone))}.")
     return min(answer, window - len(prompt.ids))
 
 
@@ -230,14 +230,15 @@ SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
 
 
 def loaded_once(load: Callable[[str], T]) -> Callable[..., T]:
-    """`functools.cache` for several threads: one loads, the others wait for what it has loaded."""
+    """`functools.cache` for several threads: one loads, the others wait for what it has loaded; by name or default."""
     kept: Callable[..., T] = cache(load)
-    locks: defaultdict[tuple[str, ...], threading.RLock] = defaultdict(threading.RLock)
+    locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
+    (default,) = getattr(load, "__defaults__", None) or ("",)
 
     @wraps(load)
-    def alone(*name: str) -> T:
+    def alone(name: str = default) -> T:
         with locks[name]:  # of its own: another name may load for minutes
-            return kept(*name)
+            return kept(name)
 
     return alone
 

@@ -82,7 +82,7 @@ def test_as_many_worked_examples_as_the_settings_ask_for():
 def test_a_prompt_that_is_too_long_names_the_passages_to_leave_out():
     with pytest.raises(PromptTooLong, match="would fit without passages") as caught:
         written(tiny_model("llama"), passages(20))
-    assert caught.value.passages[-1] == 20
+    assert str(caught.value).endswith(", 20.")
 
 
 def test_a_model_that_cannot_write_says_so():

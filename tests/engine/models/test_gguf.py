@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -150,7 +151,7 @@ def test_too_little_disk_or_memory_is_told_before_anything_is_written(tmp_path, 
     monkeypatch.setattr("engine.models.memory.free_memory", lambda _: 1000)
     with pytest.raises(ModelError, match=r"needs 0\.3 GB of memory; 0\.0 GB are free"):
         convert(path, folder)
-    monkeypatch.setattr("engine.models.memory.free_disk", lambda _: 1000)
+    monkeypatch.setattr("engine.models.memory.disk_usage", lambda _: SimpleNamespace(free=1000))
     with pytest.raises(StorageError, match=r"needs 0\.1 GB in .*; 0\.0 GB are free"):
         convert(path, folder)
     assert not folder.exists()

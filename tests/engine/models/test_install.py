@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -164,7 +165,7 @@ def test_too_little_disk_or_memory_is_told_with_numbers(listed, fields, monkeypa
     monkeypatch.setattr("engine.models.memory.free_memory", lambda _: 2 * 10**9)
     with pytest.raises(ModelError, match=r"needs 10\.0 GB of memory; 2\.0 GB are free"):
         install(entry)
-    monkeypatch.setattr("engine.models.memory.free_disk", lambda _: 10**9)
+    monkeypatch.setattr("engine.models.memory.disk_usage", lambda _: SimpleNamespace(free=10**9))
     with pytest.raises(StorageError, match=r"needs 3\.0 GB in .*; 1\.0 GB are free"):
         install(entry)
     assert not list(downloads_of(entry).glob("*"))
