@@ -58,10 +58,12 @@ def second_passes(value: Refinement, scores: Mapping[str, Scores]) -> str:
         "mixed": "better in one and worse in the other",
         "level": "level with A",
     }
-    groups = [(", ".join(n for n, how in found.items() if how == kind), words) for kind, words in told.items()]
-    said = "; ".join(f"{names}: {words}" for names, words in groups if names)
+    said = []
+    for kind, words in told.items():
+        names = [name for name, how in found.items() if how == kind]
+        said += [f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {words}"] if names else []
     first = "" if "better" in found.values() else "No second pass is better than A. "
-    return f"{first}By citation recall and content words in no passage, {said}." if found else ""
+    return f"{first}By citation recall and content words in no passage, {'; '.join(said)}." if found else ""
 
 
 def _card(variant: Variant | None, name: str, value: Refinement, diff: bool, told: Iterable[str]) -> str:

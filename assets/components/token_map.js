@@ -176,6 +176,7 @@ export default function (component) {
     const text = make("div", "text");
     const spans = passage.tokens.map((piece) => make("span", "", piece));
     text.append(...spans);
+    text.classList.toggle("one", spans.length === 1);
     text.onpointerover = (event) => name(event.target, spans.indexOf(event.target), place);
     text.tabIndex = 0;
     text.setAttribute("role", "region");
@@ -242,7 +243,9 @@ export default function (component) {
       passage.forEach((value, i) => {
         const share = end ? value / end : 0;
         const plain = Math.abs(share) < (data.sizes ? 0.005 : 0.02) || under(value, row).startsWith("under");
-        cells[p][i].style.background = plain ? "" : colour(share);
+        // One value for a whole text colours its edge: as a ground it would look like one for each word.
+        if (passage.length === 1) cells[p][i].parentElement.style.borderColor = plain ? "" : colour(share);
+        else cells[p][i].style.background = plain ? "" : colour(share);
       });
       const weak = passage.length === 1 ? under(totals[p], row) : "";
       const { sum, fill, band, said, card } = sums[p];

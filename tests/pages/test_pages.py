@@ -143,7 +143,7 @@ def test_a_card_says_how_well_the_passages_support_the_second_pass():
     drawn = "".join(element.proto.body for element in app.run().get("html"))
     of_a, of_e = re.findall(r"Citation recall ([\d.]+)(?: \(A: [\d.]+\))?, \d+ content words in no passage", drawn)[::2]
     assert float(of_e) < float(of_a) and f"(A: {of_a})" in drawn
-    said = "No second pass is better than A. By citation recall and content words in no passage, E: worse than A."
+    said = "No second pass is better than A. By citation recall and content words in no passage, E is worse than A."
     assert said in drawn
     run = next(button for button in app.button if button.label.startswith("Run"))
     assert run.disabled and "qwen2.5-coder-1.5b is not installed." in drawn
