@@ -257,10 +257,9 @@ def _elsewhere(fact: str, evidence: str) -> Iterator[tuple[str, str]]:
             yield value, evidence[slice(*subject[0])]
         for span in sorted({*subject}.intersection(places)):
             parts = split(evidence[slice(*span)])
-            own = [part for part in parts if has(part)]
-            near = holding_most(rest, parts, REST)
-            if near and own and not holding_most(rest, own, REST):
-                yield value, parts[near[0]]
+            near = [parts[place] for place in holding_most(rest, parts, REST)]
+            if near and any(map(has, parts)) and not any(map(has, near)):
+                yield value, near[0]
 
 
 def _values(fact: str) -> Iterator[tuple[Span, str, Callable[[str], object]]]:
