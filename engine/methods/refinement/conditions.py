@@ -9,7 +9,7 @@ and stopping where it finds no fault (the paper always revises).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -67,8 +67,7 @@ class Request:
 class Conditions:
     """The inputs that all conditions share. `draft` is A's answer, `prompt` the prompt it answers, once known.
 
-    `flagged` are the passages that the attribution trigger points at. `on_turn` gets each call as it ends, the watch
-    the text so far.
+    `flagged` are the passages that the attribution trigger points at. The watch gets the text so far.
     """
 
     request: Request
@@ -77,7 +76,6 @@ class Conditions:
     prompt: Prompt | None = None
     draft: Answer | None = None
     flagged: tuple[int, ...] = ()
-    on_turn: Callable[[Turn], None] | None = None
     watch: Watch = Watch()
 
     def marker_of(self, number: int) -> str:
@@ -90,10 +88,7 @@ class Conditions:
         # As for a given A, whatever part of the passages a small writer reads; from memory nothing can be cited.
         limit = len(self.request.case.passages) if prompt.numbers else 0
         annotated = annotate(reply, limit, self.request.settings.prompting.citations)
-        turn = Turn(purpose=purpose, prompt=prompt, reply=annotated)
-        if self.on_turn is not None:
-            self.on_turn(turn)
-        return turn
+        return Turn(purpose=purpose, prompt=prompt, reply=annotated)
 
     def baseline_prompt(self) -> Prompt:
         """A's prompt: instruction, demonstrations, passages, question."""
@@ -146,14 +141,15 @@ def critique_prompt(conditions: Conditions) -> Prompt:
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))
 
 
-def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
+def self_refine(conditions: Conditions) -> Iterator[Turn]:
     """E: Self-Refine, one round: a critique, with no way out that says there are no faults, and a revision after it.
 
     The critique alone where it came back empty, since nothing can follow from it.
     """
     critique = conditions.ask("critique", critique_prompt(conditions))
-    said = critique.reply.text.strip()
-    return (critique, revise(conditions, said)) if said else (critique,)
+    yield critique
+    if said := critique.reply.text.strip():
+        yield revise(conditions, said)
 
 
 def revision_after(critique: Callable[[Conditions], str]) -> Callable[[Conditions], tuple[Turn, ...]]:
@@ -189,11 +185,14 @@ naming_revision, omitting_revision = revision_after(passages_critique), revision
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition. `rule`: what starts it: nothing (a control), its own S3 or flags, or every time."""
+    """One condition. `rule`: what starts it: nothing (a control), its own S3 or flags, or every time.
+
+    `write` gives each call as it ends.
+    """
 
     name: str
     title: str
-    write: Callable[[Conditions], tuple[Turn, ...]]
+    write: Callable[[Conditions], Iterable[Turn]]
     rule: Literal["control", "S3", "flags", "every time"]
     about: str
 

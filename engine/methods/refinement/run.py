@@ -218,13 +218,13 @@ class _Refining:
             prompt=sent_for_a(self.value) or self.conditions.prompt,
             draft=self.value.baseline,
             flagged=trigger.passages if trigger else (),
-            on_turn=turns.append,
             watch=replace(self.watch, cancel=deadline, text=named),
         )
         problem: tuple[Outcome, str] | None = None
         with metered(self.request.writer) as meter:
             try:
-                method.write(conditions)
+                for turn in method.write(conditions):
+                    turns.append(turn)  # also those before one that fails
             except Cancelled:
                 if not deadline.expired:  # the user's cancel goes through
                     raise
