@@ -204,11 +204,16 @@ def flags_table(flags: Flags, case: Case, top: int) -> Table:
     return table(caption.strip(), ("Passage", f"In the top {top}", "High in the ranking", "Marked", "Flag"), rows)
 
 
+def passages_cell(case: Case, numbers: Sequence[int], note: str = "") -> Cell:
+    """Passages by their names, with links to them."""
+    return Cell("; ".join(name_of(case, number) for number in numbers), note=note, places=of_passages(*numbers))
+
+
 def _source(case: Case, attribution: Attribution, j: int) -> Cell:
     numbers = attribution.sources[j]
     where = attribution.details.source_spans
     note = f"characters {where[j][1]} to {where[j][2]} of its segment" if j < len(where) else ""
-    return Cell("; ".join(name_of(case, n) for n in numbers), note=note, places=of_passages(*numbers))
+    return passages_cell(case, numbers, note)
 
 
 def _span_name(case: Case, attribution: Attribution, span: int) -> str:
@@ -252,10 +257,8 @@ def _token_heats(case: Case, attribution: Attribution) -> list[Block]:
     blocks: list[Block] = [plain(legend(largest, attribution.unit), "note")]
     for j in kept:
         values = [row[j] for row in attribution.per_token]
-        title = "; ".join(name_of(case, n) for n in attribution.sources[j])
-        blocks.append(
-            Heat(f"By passage {title}", pieces_of(case.answer.text, spans, values), largest, attribution.unit)
-        )
+        title = f"By passage {passages_cell(case, attribution.sources[j]).text}"
+        blocks.append(Heat(title, pieces_of(case.answer.text, spans, values), largest, attribution.unit))
     if len(kept) < len(order):
         blocks.append(plain(f"The {len(kept)} strongest of {len(order)} sources are shown.", "note"))
     return blocks
@@ -327,13 +330,18 @@ def stamped(options: type[Asked], analysis: Analysis) -> Asked:
     return options.from_dict({**analysis.stamp.settings.get("options", {}), "model": analysis.stamp.model})
 
 
-def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
-    """A replay by the stamped model with its settings; where the model here is another one, it says so."""
+def of_the_stamp(again: WithModel, given: Given | None = None, by_placebos: frozenset[str] = frozenset()) -> Again:
+    """A replay by the stamped model with its settings; where the model here is another one, it says so.
+
+    `by_placebos`: the fields that unrelated passages decide, which are not compared where these are gone.
+    """
 
     def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         model = tools.scorer(analysis.stamp.model)
         check_stamped(analysis.stamp, model)
-        return again(case, analysis, model, RunContext(settings_of(analysis.stamp), tools))
+        found, missing = placebos(case, analysis.stamp, tools) if by_placebos else (None, "")
+        outcome = again(case, analysis, model, RunContext(settings_of(analysis.stamp), tools, unrelated=found))
+        return replace(outcome, values=less(outcome.values, by_placebos), why=missing) if missing else outcome
 
     return Again(run, given)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Iterator
@@ -11,10 +10,10 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from engine.analyses import facts
-from engine.analyses.attribution import floors, of_the_stamp, placebos, placebos_of, stamped, under_floor
+from engine.analyses.attribution import floors, of_the_stamp, passages_cell, placebos_of, stamped, under_floor
 from engine.analyses.floors import drop_floor
 from engine.analyses.kind import ByModel, Kind, Outcome, RunContext, less, words_of
-from engine.cases.blocks import Block, Cell, Facts, name_of, notices, of_passages, plain, signed, table
+from engine.cases.blocks import Block, Cell, Facts, notices, plain, signed, table
 from engine.cases.review import Review
 from engine.cases.words import DiffWord, word_diff
 from engine.core.errors import InputError
@@ -138,27 +137,20 @@ def _blocks(case: Case, found: Contrast, review: Review | None = None) -> list[B
     def row(j: int) -> tuple[Cell, ...]:
         value = effect.scores[0][j]
         said = under_floor(value, numerical, placebo)
-        name = Cell("; ".join(name_of(case, n) for n in effect.sources[j]), places=of_passages(*effect.sources[j]))
+        name = passages_cell(case, effect.sources[j])
         return name, Cell(signed(value), note=said, faint=bool(said)), Cell(signed(alone[j]) if alone else "")
 
     caption = f"Positive: the passage speaks for “{found.written}”. Negative: for “{found.instead}”. In nats."
-    heads = ("Passage", "Left out of all", "Alone")
-    told = Facts(
-        (
-            ("Written", found.written),
-            ("Compared with", found.instead),
-            ("Probability with all passages", _both(found.likely)),
-            ("Probability without passages", _both(found.bare)),
-            ("Scored by", effect.model),
-            ("Cost", f"{effect.forwards:,} rows, {effect.seconds:.1f} s"),
-        )
+    scores = table(caption, ("Passage", "Left out of all", "Alone"), map(row, order), numeric={1, 2})
+    told = (
+        ("Written", found.written),
+        ("Compared with", found.instead),
+        ("Probability with all passages", _both(found.likely)),
+        ("Probability without passages", _both(found.bare)),
+        ("Scored by", effect.model),
+        ("Cost", f"{effect.forwards:,} rows, {effect.seconds:.1f} s"),
     )
-    return [
-        plain(in_words(found)),
-        told,
-        *notices(effect.notes),
-        table(caption, heads, map(row, order), numeric={1, 2}),
-    ]
+    return [plain(in_words(found)), Facts(told), *notices(effect.notes), scores]
 
 
 def _both(nats: tuple[float, float]) -> str:
@@ -167,14 +159,10 @@ def _both(nats: tuple[float, float]) -> str:
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
-    found, missing = placebos(case, analysis.stamp, context.tools)
-    own = dataclasses.replace(context, unrelated=found)
-    options = stamped(ContrastOptions, analysis)
-    gone = {"placebo_floor", "placebo_floor_by_span"} if missing else set()
-    values = less(less(last(_run(case, options, own)).result), gone)
+    values = less(last(_run(case, stamped(ContrastOptions, analysis), context)).result)
     prompt, answer, _ = subject(case, model, context.settings)
     floor = 2 * drop_floor(model, model.encode(prompt), [token.id for token in answer.tokens])  # two drops
-    return Outcome(values=values, floor=floor, why=missing)
+    return Outcome(values=values, floor=floor)
 
 
 def _cost(case: Case, options: ContrastOptions, settings: Settings) -> str:
@@ -190,5 +178,5 @@ KIND = Kind(
     options=ContrastOptions,
     run=_run,
     cost=_cost,
-    again=of_the_stamp(_again),
+    again=of_the_stamp(_again, by_placebos=frozenset({"placebo_floor", "placebo_floor_by_span"})),
 )

@@ -14,15 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import (
-    attribution_blocks,
-    floors,
-    for_stamp,
-    of_the_stamp,
-    placebos,
-    placebos_of,
-    stamped,
-)
+from engine.analyses.attribution import attribution_blocks, floors, for_stamp, of_the_stamp, placebos_of, stamped
 from engine.analyses.floors import drop_floor, token_floor
 from engine.analyses.kind import OCCLUSION, SENTENCES, SETS, ByModel, Floor, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
@@ -166,24 +158,20 @@ def _occluded(
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
-    found, missing = placebos(case, analysis.stamp, context.tools)
-    own = replace_field(context, unrelated=found)
     if analysis.kind == SENTENCES:
         of = tuple(analysis.stamp.settings.get("of", ()))
-        grown = _run_sentences(case, SentenceOptions(model=model.name, passages=of), own)
+        grown = _run_sentences(case, SentenceOptions(model=model.name, passages=of), context)
     else:
-        grown = _run(case, stamped(OcclusionOptions, analysis), own, by_set=analysis.kind == SETS)
-    gone = {"placebo_floor", "placebo_floor_by_span", "placebo_floor_by_token"} if missing else set()
-    if not analysis.stamp.settings.get("gained"):
-        gone.add("gained")  # older results do not have it
-    values = less(less(last(grown).result), gone)
+        grown = _run(case, stamped(OcclusionOptions, analysis), context, by_set=analysis.kind == SETS)
+    older = {"gained"} if not analysis.stamp.settings.get("gained") else set()
+    values = less(less(last(grown).result), older)
     prompt, answer, _ = subject(case, model, context.settings)
     coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
     by_token = 2 * token_floor(model, [(coded, ids)])  # a difference of two rows
     floors: dict[str, Floor] = dict.fromkeys(("per_token", "placebo_floor_by_token"), by_token)
     floor = drop_floor(model, coded, ids)
     floors["gained"] = 2 * floor  # two drops, and a probability moves by no more than its logarithm
-    return Outcome(values=values, floor=floor, why=missing, floors=floors)
+    return Outcome(values=values, floor=floor, floors=floors)
 
 
 def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
@@ -237,7 +225,9 @@ PASSAGES: Kind[Attribution] = Kind(
     options=OcclusionOptions,
     run=_run,
     cost=partial(_cost, OCCLUSION),
-    again=of_the_stamp(_again),
+    again=of_the_stamp(
+        _again, by_placebos=frozenset({"placebo_floor", "placebo_floor_by_span", "placebo_floor_by_token"})
+    ),
 )
 CHUNK_SETS: Kind[Attribution] = replace_field(
     PASSAGES,

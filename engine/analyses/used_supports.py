@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import of_the_stamp, placebos, placebos_of
+from engine.analyses.attribution import of_the_stamp, passages_cell, placebos_of
 from engine.analyses.floors import Listening, drop_floor
 from engine.analyses.kind import USED_SUPPORTS, ByModel, Kind, Outcome, RunContext, less
-from engine.cases.blocks import Block, Cell, Facts, Table, name_of, notices, of_passages, signed, table
+from engine.cases.blocks import Block, Facts, Table, notices, signed, table
 from engine.cases.review import Review
 from engine.core.files import EMBEDDED
 from engine.core.progress import last
@@ -48,12 +48,7 @@ def _blocks(case: Case, found: UsedSupports, review: Review) -> list[Block]:
 def _table(case: Case, found: UsedSupports, span: int) -> Table:
     start, end = found.spans[span]
     rows = (
-        (
-            Cell("; ".join(name_of(case, n) for n in numbers), places=of_passages(*numbers)),
-            signed(cell.used),
-            f"{cell.supports:.2f}",
-            cell.quadrant,
-        )
+        (passages_cell(case, numbers), signed(cell.used), f"{cell.supports:.2f}", cell.quadrant)
         for numbers, cell in zip(found.sources, found.cells[span], strict=True)
     )
     said = " ".join(case.answer.text[start:end].split())
@@ -62,16 +57,13 @@ def _table(case: Case, found: UsedSupports, span: int) -> Table:
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
-    found, missing = placebos(case, analysis.stamp, context.tools)
     verifier = Listening(context.tools.verifier(str(analysis.stamp.settings.get("verifier", EMBEDDED))))
     tools = dataclasses.replace(context.tools, verifier=lambda name: verifier)
-    own = dataclasses.replace(context, tools=tools, unrelated=found)
+    own = dataclasses.replace(context, tools=tools)
     values = less(last(_run(case, ByModel(model=model.name), own)).result)
-    if missing:
-        values = less(values, {"floor", "floor_kind", "quadrant"})
     prompt, answer, _ = subject(case, model, context.settings)
     nats = drop_floor(model, model.encode(prompt), [token.id for token in answer.tokens])
-    return Outcome(values=values, floor=nats, why=missing, floors={"supports": verifier.floor})
+    return Outcome(values=values, floor=nats, floors={"supports": verifier.floor})
 
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:
@@ -87,5 +79,5 @@ KIND = Kind(
     run=_run,
     cost=_cost,
     terms=("used",),
-    again=of_the_stamp(_again),
+    again=of_the_stamp(_again, by_placebos=frozenset({"floor", "floor_kind", "quadrant"})),
 )
