@@ -197,9 +197,7 @@ def _revised(case: Case, one: Baseline) -> Iterator[Block]:
     yield from map(Notice, one.notes)
     numbered = ((str(n), query) for n, query in enumerate(one.queries, start=1))
     yield Fold(f"Searched with {len(one.queries)}", (table("Queries, in order", ("No.", "Query"), numbered),))
-    if one.exchanges:
-        asked = tuple(block for exchange in one.exchanges for block in exchange_blocks(exchange))
-        yield Fold(f"Prompts and replies ({len(one.exchanges)})", asked)
+    yield from exchange_blocks("Prompts and replies", one.exchanges)
 
 
 def _measured(case: Case, found: QueryEntropies, review: Review) -> list[Block]:

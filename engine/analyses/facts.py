@@ -109,10 +109,7 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     ]
     if record.report is not None:
         blocks.append(part("Attribution report", attribution_report(case, record, record.report)))
-    if record.exchanges:
-        asked = tuple(block for one in record.exchanges for block in exchange_blocks(one))
-        blocks.append(Fold(f"What the language model was asked and replied ({len(record.exchanges)})", asked))
-    return blocks
+    return [*blocks, *exchange_blocks("What the language model was asked and replied", record.exchanges)]
 
 
 def made(record: AreRecord) -> Facts:
@@ -223,10 +220,13 @@ def found_in(found: Sequence[Evidence]) -> str:
     return "; ".join(filter(None, (passages, corpus))) or "nothing"
 
 
-def exchange_blocks(exchange: Exchange) -> list[Block]:
-    """A prompt with its reply, or the probabilities of its answers."""
-    said = f"{exchange.step}: the prompt, then the reply{'' if exchange.parsed else ', unparsable'}"
-    return exchanged(said, exchange.prompt, exchange.reply or listed(exchange.probabilities), f": {exchange.step}")
+def exchange_blocks(title: str, exchanges: Sequence[Exchange]) -> list[Block]:
+    """Prompts, folded, each with its reply or the probabilities of its answers; nothing where there is none."""
+    blocks: list[Block] = []
+    for one in exchanges:
+        said = f"{one.step}: the prompt, then the reply{'' if one.parsed else ', unparsable'}"
+        blocks += exchanged(said, one.prompt, one.reply or listed(one.probabilities), f": {one.step}")
+    return [Fold(f"{title} ({len(exchanges)})", tuple(blocks))] if blocks else []
 
 
 def attribution_report(case: Case, record: AreRecord, report: Report) -> list[Block]:
