@@ -8,7 +8,6 @@ An attribution method that is registered in `engine.methods.registry` is a kind,
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from engine.analyses import (
@@ -59,7 +58,6 @@ BUILT_IN: tuple[AnyKind, ...] = (
 )
 
 _registered: dict[str, AnyKind] = {}
-_lock = threading.Lock()
 
 
 def kinds() -> dict[str, AnyKind]:
@@ -88,13 +86,11 @@ def kind_named(name: str, *, run: bool = True) -> AnyKind:
 
 def register(kind: AnyKind) -> None:
     """Add a kind for this process; `InputError` if the name is taken."""
-    with _lock:
-        if kind.name in kinds():
-            raise InputError(f"There is already an analysis named {kind.name!r}. Choose another name.")
-        _registered[kind.name] = kind
+    if kind.name in kinds():
+        raise InputError(f"There is already an analysis named {kind.name!r}. Choose another name.")
+    _registered[kind.name] = kind
 
 
 def unregister(name: str) -> None:
     """Take a registered kind out again."""
-    with _lock:
-        _registered.pop(name, None)
+    _registered.pop(name, None)

@@ -10,7 +10,6 @@ that way and not in the tree: a patent is claimed on it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -105,21 +104,18 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
 
 
 _registered: dict[str, Method] = {}
-_lock = threading.Lock()
 
 
 def register(method: Method) -> None:
     """Add a method for this process; `InputError` if the name is taken."""
-    with _lock:
-        if method.name in {known.name for known in methods()}:
-            raise InputError(f"There is already an attribution method named {method.name!r}. Choose another name.")
-        _registered[method.name] = method
+    if method.name in {known.name for known in methods()}:
+        raise InputError(f"There is already an attribution method named {method.name!r}. Choose another name.")
+    _registered[method.name] = method
 
 
 def unregister(name: str) -> None:
     """Take a registered method out again."""
-    with _lock:
-        _registered.pop(name, None)
+    _registered.pop(name, None)
 
 
 def methods(settings: Settings = Settings()) -> tuple[Method, ...]:
