@@ -240,7 +240,8 @@ class _Deleting:
     """Deletion of one prompt's passage tokens in the order of registered methods' rankings."""
 
     def __init__(self, model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch) -> None:
-        self.model, self.prompt, self.answer, self.watch = model, prompt, answer, watch
+        self.given, self.watch = (model, prompt, answer), watch
+        self.found: dict[str, Relevance | Attribution] = {}  # of the methods that have run
         self.counted = settings.occlusion.count_citation_markers
         self.explained = content_mask(answer, count_citation_markers=self.counted)
         self.coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
@@ -252,33 +253,32 @@ class _Deleting:
     def with_curves(self, report: FaithfulnessReport, names: Iterable[str]) -> FaithfulnessReport:
         """The report with a curve for each of the methods that has none in it."""
         missing = [name for name in names if report.curve_of(name) is None]
-        return replace(report, curves=(*report.curves, *self.curves({name: self.ranking(name) for name in missing})))
+        return replace(report, curves=(*report.curves, *self.curves(missing)))
 
-    def curves(self, rankings: dict[str, Sequence[int]]) -> tuple[Curves, ...]:
-        """The curves of rankings of passage tokens."""
-        steps = self.settings.faithfulness.steps
-        return tuple(self.deletion.curves(rankings, steps).values())
+    def curves(self, names: Iterable[str]) -> tuple[Curves, ...]:
+        """The curves of the methods' rankings."""
+        rankings = {name: self.ranking(name) for name in names}
+        return tuple(self.deletion.curves(rankings, self.settings.faithfulness.steps).values())
 
-    def ranking(self, name: str, found: Relevance | Attribution | None = None) -> Sequence[int]:
-        """Passage tokens, most relevant first, by a registered method or by what it has `found`."""
-        own = registry.method(name, self.settings)
-        given = (self.model, self.prompt, self.answer)
+    def ranking(self, name: str) -> Sequence[int]:
+        """Passage tokens, most relevant first, by a registered method or by what it has found."""
+        own, found = registry.method(name, self.settings), self.found.get(name)
         if own.explain is not None:
-            explained = found if isinstance(found, Relevance) else own.explain(*given, watch=self.watch)
+            explained = found if isinstance(found, Relevance) else own.explain(*self.given, watch=self.watch)
             return token_ranking(explained.by_span[0], removable(self.coded))
-        whole = ((0, len(self.answer.text)),)
-        scored = found if isinstance(found, Attribution) else own.attribute(*given, whole, self.watch)
+        whole = ((0, len(self.given[2].text)),)
+        scored = found if isinstance(found, Attribution) else own.attribute(*self.given, whole, self.watch)
         return passage_ranking(self.coded, scored.scores[0], scored.sources)
 
     def report(self, methods: Sequence[str]) -> Iterator[FaithfulnessReport]:
         """The report as it grows with the random rankings; the two methods of `METHODS` run once."""
-        settings, given = self.settings, (self.model, self.prompt, self.answer)
+        settings, given = self.settings, self.given
         relevance = input_x_gradient(
             *given, target=settings.gradient.target, count_citation_markers=self.counted, watch=self.watch
         )
         left_out = occlusion(*given, spans=relevance.spans, floors=False, settings=settings.occlusion, watch=self.watch)
-        found: dict[str, Relevance | Attribution] = {relevance.method: relevance, left_out.method: left_out}
-        measured = self.curves({name: self.ranking(name, found.get(name)) for name in methods})
+        self.found = {relevance.method: relevance, left_out.method: left_out}
+        measured = self.curves(methods)
         by_passage = self.deletion.passage_curves(left_out.scores[0])
         target = float(sum(v for v, e in zip(relevance.values, self.explained, strict=True) if e))
         by_gradient = passage_attribution(relevance, self.coded)
@@ -286,7 +286,7 @@ class _Deleting:
         for random in self.deletion.random_abpcs(settings.faithfulness):
             said = f"Stopped after {random.n} of {wanted} random rankings."
             yield FaithfulnessReport(
-                model=self.model.name,
+                model=given[0].name,
                 curves=measured,
                 passages=by_passage,
                 random=random,
