@@ -221,6 +221,14 @@ def finite(participle: str, tag: str) -> str:
     return next(iter(getInflection(lemmas[0], tag, inflect_oov=False)), "") if lemmas else ""
 
 
+@lru_cache(maxsize=4096)
+def lemma(word: str) -> str:
+    """The lemma of a verb's form in lower case; the form itself if it is not in the lexicon."""
+    from lemminflect import getLemma
+
+    return next(iter(getLemma(word, upos="VERB")), word).lower()
+
+
 def can_be(form: str, tag: str) -> bool:
     """Can a past form be the participle of its verb, too (VBN), or a participle the past (VBD)?
 

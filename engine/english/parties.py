@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from engine.core.text import Span, sentences, stemmer
 from engine.english.notation import MONTHS
-from engine.english.parser import parse
+from engine.english.parser import lemma, parse
 from engine.english.statements import split
 from engine.english.tree import (
     MEASURED,
@@ -214,8 +214,6 @@ def _relations(sentence: str, *, paired: bool = False) -> tuple[_Relation, ...]:
 
 
 def _relation(verb: Token, paired: bool) -> _Relation:
-    from lemminflect import getLemma  # it loads spaCy, too
-
     parties: dict[str, list[_Party]] = {}
     for place, party in _places(verb, paired):
         heads = islice((party, *party.conjuncts), _MOST)
@@ -224,9 +222,8 @@ def _relation(verb: Token, paired: bool) -> _Relation:
         for at, tokens in ((place, named), (f"{place}'s", owners)):
             if place not in MUTUAL and tokens:
                 parties.setdefault(at, []).extend(map(_Party.of, tokens))
-    lemma = next(iter(getLemma(verb.lower_, upos="VERB")), verb.lower_)
     told = (c.lower_ for c in verb.children if c.dep_ in _TOLD)
-    return _Relation((lemma.lower(), *told), {place: found[:_MOST] for place, found in parties.items()})
+    return _Relation((lemma(verb.lower_), *told), {place: found[:_MOST] for place, found in parties.items()})
 
 
 def _called(party: Token) -> Iterator[Token]:

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.core.text import sentences, word_set
-from engine.english.parser import parse
+from engine.english.parser import lemma, parse
 from engine.english.pronouns import opens_with_pronoun
 from engine.english.tree import AUXILIARIES, BE, SUBJECTS, VERBAL, first_conjunct, has_child, is_instruction, is_negated
 from engine.english.words import COUNTS, LEAVE_OPEN, LIMITS
@@ -126,7 +125,7 @@ def left_open(text: str, fact: str) -> str:
     weigh = weigh.difference(*(_AS_MUCH.get(token.lower_, ()) for token in helping))
     weigh = weigh - _TOLD_TO if is_instruction(main) else weigh
     weigh = weigh if is_negated(main) else weigh | _DENYING
-    past = any(token.tag_ == "VBD" for token in (main, *helping)) or any(_lemma(t.lower_) == "have" for t in helping)
+    past = any(token.tag_ == "VBD" for token in (main, *helping)) or any(lemma(t.lower_) == "have" for t in helping)
 
     def opened(word: Token) -> str:
         if past and any(token.lower_ == "will" for token in _auxiliaries(first_conjunct(word))):
@@ -172,14 +171,14 @@ def _to_come(word: Token) -> str:
 
 def _mentions(main: Token, sentence: str) -> Iterator[Token]:
     """The words of the sentence with the same lemma."""
-    lemma = _lemma(main.lower_)
-    if any(_lemma(word.strip(".,;:()\"'").lower()) == lemma for word in sentence.split()):
-        yield from (token for token in parse(sentence) or () if _lemma(token.lower_) == lemma)
+    said = lemma(main.lower_)
+    if any(lemma(word.strip(".,;:()\"'").lower()) == said for word in sentence.split()):
+        yield from (token for token in parse(sentence) or () if lemma(token.lower_) == said)
 
 
 def _governing(word: Token, own: set[str]) -> Iterator[Token]:
     """The words that may leave open what the word says: around it, around the fact's words, and above it."""
-    yield from (t for t in word.doc if t.dep_ == "advmod" and _lemma(t.head.lower_) in own and not t.head.like_num)
+    yield from (t for t in word.doc if t.dep_ == "advmod" and lemma(t.head.lower_) in own and not t.head.like_num)
     yield from _above(word)
 
 
@@ -197,12 +196,4 @@ def _above(word: Token) -> Iterator[Token]:
 
 
 def _forms(token: Token) -> set[str]:
-    return {token.lower_, _lemma(token.lower_)}
-
-
-@lru_cache(maxsize=4096)
-def _lemma(word: str) -> str:
-    from lemminflect import getLemma  # it loads spaCy, too
-
-    found = getLemma(word, upos="VERB")
-    return found[0].lower() if found else word
+    return {token.lower_, lemma(token.lower_)}
