@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from engine.answer.citations import annotate, renumbered
 from engine.answer.write import Write
 from engine.core.errors import CannotDo, InputError, PromptTooLong
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, Case, Value
-from engine.methods.occlusion import occluding
+from engine.methods.occlusion import occlusion
 from engine.methods.subject import subject
 from engine.models.protocols import LanguageModel
 
@@ -57,9 +57,8 @@ def removal(
     removed = Removal(left_out=gone, writer=written.stamp.model, answer=answer)
     try:
         prompt, scored, _ = subject(case, scorer, settings)
-        asked = occluding(
-            scorer, prompt, scored, sources=[gone], floors=False, settings=settings.occlusion, watch=watch
-        )
-        return replace(removed, drop=last(asked))
+        how = settings.occlusion
+        drop = occlusion(scorer, prompt, scored, sources=[gone], floors=False, settings=how, watch=watch)
+        return replace(removed, drop=drop)
     except (CannotDo, PromptTooLong) as error:
         return replace(removed, why=str(error))

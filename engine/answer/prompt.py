@@ -28,10 +28,8 @@ class Demonstration(Value, frozen=True):
     def segments(self, marker: str) -> tuple[Segment, Segment]:
         """The question, and the answer as the model's turn; `marker` is a citation with {} for the number."""
         shown = "".join(fill("passage", number=n, text=text) for n, text in enumerate(self.passages, start=1))
-        answer = self.answer
-        for number in range(1, len(self.passages) + 1):
-            answer = answer.replace(f"{{{number}}}", marker.format(number))
-        return _turns(shown + fill("question", question=self.question), answer)
+        markers = (marker.format(number) for number in range(len(self.passages) + 1))
+        return _turns(shown + fill("question", question=self.question), self.answer.format(*markers))
 
 
 def _turns(asked: str, reply: str) -> tuple[Segment, Segment]:

@@ -160,10 +160,8 @@ def _difference(model: str, asked: OcclusionTask, span: Span, sums: Sequence[Row
     one, other = sums
     parts = {name: getattr(one, name) - getattr(other, name) for name in ("full", "without", "alone")}
     comparable = len(one.placebos) == len(other.placebos)
-    placebos, notes = one.placebos[:0], list(dict.fromkeys((*one.notes, *other.notes)))
-    if comparable:
-        placebos = one.placebos - other.placebos
-    rows = changed(one, **parts, placebos=placebos, notes=tuple(notes))
+    placebos = one.placebos - other.placebos if comparable else one.placebos[:0]
+    rows = changed(one, **parts, placebos=placebos, notes=tuple(dict.fromkeys((*one.notes, *other.notes))))
     single = np.ones((1, 1), dtype=bool)
     task = changed(asked, ids=(0,), spans=(span,), masks=single, marked=single)
     placebo = largest_change(rows.placebos, rows.full, single) if len(placebos) else None

@@ -174,12 +174,10 @@ def guarded(ruling: Ruling, pair: Read, settings: Verification, instead: Replace
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
             ruling = _contradicted(ruling, f"{why} the reverse", (word,))
-    if settings.parties and ruling.verdict == "supportive" and (found := exchanged(fact, evidence)):
-        one, other = fact[slice(*found.first)], fact[slice(*found.second)]
-        ruling = _contradicted(ruling, f"the passage has {one} and {other} in each other's place", (one, other))
-    if settings.parties and ruling.verdict == "supportive" and (found := mispaired(fact, evidence)):
-        one, other = fact[slice(*found.first)], fact[slice(*found.second)]
-        ruling = _contradicted(ruling, f"the passage has {one} and {other} apart, each with another", (one, other))
+    for find, how in ((exchanged, "in each other's place"), (mispaired, "apart, each with another")):
+        if settings.parties and ruling.verdict == "supportive" and (found := find(fact, evidence)):
+            one, other = fact[slice(*found.first)], fact[slice(*found.second)]
+            ruling = _contradicted(ruling, f"the passage has {one} and {other} {how}", (one, other))
     if settings.names_and_numbers and _is_sure(ruling) and (date := either_day(fact, evidence)):
         ruling = _lowered(ruling, f"{date} can be another day, too")
     if settings.left_open and _is_sure(ruling) and (word := left_open(evidence, fact)):
