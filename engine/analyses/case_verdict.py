@@ -515,12 +515,12 @@ def _against(fact: FactRecord) -> QuotedEvidence | None:
 def _cited(case: Case, record: AreRecord, judged: Sequence[SentenceVerdict]) -> Mapping[tuple[int, int], bool]:
     """Of each (sentence, cited passage) of the answer that was checked, whether the passage bears out a fact of it."""
     records = numbered(record)
-    result: dict[tuple[int, int], bool] = {}
-    for place, one in enumerate(judged):
-        numbers = {c.number for c in case.answer.citations if c.valid and one.start <= c.start < one.end}
-        for number in numbers if one.facts else ():
-            result[place, number] = any(_bears_out(number, fact, records[fact.number]) for fact in one.facts)
-    return result
+    return {
+        (place, citation.number): any(_bears_out(citation.number, fact, records[fact.number]) for fact in one.facts)
+        for place, one in enumerate(judged)
+        for citation in case.answer.citations
+        if one.facts and citation.valid and one.start <= citation.start < one.end
+    }
 
 
 def _quadrants(case: Case) -> dict[tuple[int, int], Quadrant]:

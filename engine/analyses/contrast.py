@@ -103,7 +103,9 @@ def in_words(found: Contrast) -> str:
     def likelier(nats: float) -> str:
         if abs(nats) < ALIKE:
             return "both about alike"
-        return f"{written if nats > 0 else instead} likelier ({_factor(nats)})"
+        factor = math.exp(min(abs(nats), 20.0))
+        times = f"{factor:,.0f} times" if factor >= 10 else f"{factor:.1f} times"
+        return f"{written if nats > 0 else instead} likelier ({'over a million times' if factor > 1e6 else times})"
 
     with_all, bare = (likelier(one - other) for one, other in (found.likely, found.bare))
     said = [f"With its passages, {found.effect.model} finds {with_all}, without any {bare}."]
@@ -119,12 +121,6 @@ def in_words(found: Contrast) -> str:
         than = "rounding may" if placebo is None else "an unrelated one would"
         said.append(f"No passage changes this more than {than}.")
     return " ".join(said)
-
-
-def _factor(nats: float) -> str:
-    """How much likelier, from a difference in nats."""
-    factor = math.exp(min(abs(nats), 20.0))
-    return "over a million times" if factor > 1e6 else f"{factor:,.0f} times" if factor >= 10 else f"{factor:.1f} times"
 
 
 def _blocks(case: Case, found: Contrast, review: Review | None = None) -> list[Block]:

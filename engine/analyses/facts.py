@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from engine.analyses.again import check_unchanged
@@ -77,8 +78,7 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
         "editor": record.editor,
         "mode": settings.retrieval.mode,
     }
-    analysis = analysis_by(case, FACTS, record.verifier, record, used, templates_hash(*TEMPLATES))
-    return replace(analysis, stamp=replace(analysis.stamp, revision=weights))
+    return analysis_by(case, FACTS, record.verifier, record, used, templates_hash(*TEMPLATES), weights)
 
 
 def record_of(case: Case) -> AreRecord | None:
@@ -196,19 +196,15 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[str, ...]:
     said = []
     for place, check in enumerate(done.checks):
         seen = done.considered[check.evidence]
+        source = f"corpus: {seen.title or seen.document}" if seen.number is None else f"passage {seen.number}"
         decides = ", decides" if place == done.decided else ""
         scores = ", ".join(f"{IN_WORDS.get(one, one)} {value:.2f}" for one, value in check.ruling.scores.items())
         sure = f" ({scores})" if scores else ""
         verdict = IN_WORDS.get(check.ruling.verdict, check.ruling.verdict)
-        said.append(f"{source_of(seen)}: {verdict}{sure}{decides}")
+        said.append(f"{source}: {verdict}{sure}{decides}")
     edit = f"{done.edit.before} becomes {done.edit.after}" if done.edit else ""
     searched = " | ".join(f"{query}: {found_in(done.found_with(place))}" for place, query in enumerate(done.queries))
     return name, str(number), searched, str(len(done.considered)), "; ".join(said), edit
-
-
-def source_of(one: Evidence) -> str:
-    """Where evidence comes from: its number in the case, or its title in the corpus."""
-    return f"passage {one.number}" if one.number is not None else f"corpus: {one.title or one.document}"
 
 
 def found_in(found: Sequence[Evidence]) -> str:
@@ -253,9 +249,8 @@ def attribution_report(case: Case, record: AreRecord, report: Report) -> list[Bl
         table("Evidence of each clause", columns, clauses, numeric={3, 4}),
     ]
     if record.revised != record.answer:
-        blocks.append(
-            Fold("The answer as the check proposed it, before any review", (plain(record.revised, "answer"),))
-        )
+        proposed = (plain(record.revised, "answer"),)
+        blocks.append(Fold("The answer as the check proposed it, before any review", proposed))
     return blocks
 
 
@@ -372,15 +367,8 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 
 def _compared(result: Any) -> Any:
     """The values of a check that are compared; checks older than `STATED` call it `COPIED`."""
-
-    def alike(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: alike(part) for name, part in value.items()}
-        if isinstance(value, list):
-            return list(map(alike, value))
-        return value.replace(STATED, COPIED).replace(TOLD[STATED], TOLD[COPIED]) if isinstance(value, str) else value
-
-    return alike(less(result))
+    written = msgspec.json.encode(less(result)).decode()
+    return msgspec.json.decode(written.replace(STATED, COPIED).replace(TOLD[STATED], TOLD[COPIED]))
 
 
 def _collection(case: Case, settings: Verification, seen: Sequence[str], tools: Loaders) -> Collection | None:

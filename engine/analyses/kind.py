@@ -201,11 +201,12 @@ class Kind(Generic[R]):
 
 
 def analysis_by(
-    case: Case, kind: str, by: str, result: Value, settings: Json | None = None, template: str = ""
+    case: Case, kind: str, by: str, result: Value, settings: Json | None = None, template: str = "", revision: str = ""
 ) -> Analysis:
     """A result on the case's answer under a stamp that names who made it; one per kind and maker."""
     stamp = Stamp(
         model=by,
+        revision=revision,
         template=template,
         settings=settings or {},
         versions=package_versions(),

@@ -128,14 +128,13 @@ def leaderboard(rows: Sequence[CaseRow], found: Mapping[str, Quality], group: Gr
 
 
 def _standing(cases: Sequence[Quality]) -> Standing:
+    stated, citing = [case for case in cases if case.facts], [case for case in cases if case.citations]
     return Standing(
         cases=len(cases),
-        borne_out=mean_or_none([case.borne_out / case.facts for case in cases if case.facts]),
-        unsettled=mean_or_none([case.unsettled / case.facts for case in cases if case.facts]),
+        borne_out=mean_or_none([case.borne_out / case.facts for case in stated]),
+        unsettled=mean_or_none([case.unsettled / case.facts for case in stated]),
         edits=sum(case.edits for case in cases) / len(cases),
-        citation_precision=mean_or_none(
-            [case.citations_supported / case.citations for case in cases if case.citations]
-        ),
+        citation_precision=mean_or_none([case.citations_supported / case.citations for case in citing]),
         conclusions=dict(Counter(case.conclusion for case in cases if case.conclusion)),
     )
 

@@ -106,15 +106,11 @@ def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Ana
     means = means_for(collection_for(chosen, corpus, context.tools), model, settings, chosen, known)
     problem = Problem(question=case.question, options=case.options)
     for solution in solutions(problem, chosen, means, context.watch):
-        yield analysis_of(case, solution, model, settings)
-
-
-def analysis_of(case: Case, solution: Solution, model: Writer, settings: Settings) -> Analysis:
-    """A run as an analysis of the case; one a method and model."""
-    stamp = stamp_of(model, settings.prompting, settings.decoding, inputs_hash(case.question, ()), TEMPLATES)
-    used = {**settings.reasoning.to_dict(), "threshold": solution.threshold, "corpus": solution.corpus}
-    stamp = replace(stamp, settings={**stamp.settings, "reasoning": used})
-    return Analysis(id=f"{STEPS}:{solution.method}:{solution.model}", kind=STEPS, stamp=stamp, result=solution)
+        stamp = stamp_of(model, settings.prompting, settings.decoding, inputs_hash(case.question, ()), TEMPLATES)
+        used = {**settings.reasoning.to_dict(), "threshold": solution.threshold, "corpus": solution.corpus}
+        stamp = replace(stamp, settings={**stamp.settings, "reasoning": used})
+        name = f"{STEPS}:{solution.method}:{solution.model}"  # one a method and model
+        yield Analysis(id=name, kind=STEPS, stamp=stamp, result=solution)
 
 
 def new_case(problem: Problem, corpus: str, case_id: str, created: str) -> Case:
