@@ -38,7 +38,6 @@ from engine.core.text import counted
 from engine.core.values import Analysis, Attribution, Case, Details, Json, Passage, Stamp
 from engine.corpus.samples import unrelated
 from engine.methods import both_ways, registry
-from engine.methods.aggregate import passage_attribution
 from engine.methods.flags import RANDOM_RANKINGS, Flags
 from engine.methods.spans import Span
 from engine.methods.subject import analysis_of, default_spans, subject
@@ -69,8 +68,8 @@ def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterat
     prompt, answer, notes = subject(case, model, settings)
     own, asked = registry.method(method, settings), options.spans or default_spans(case, answer, settings)
     if options.tokens and own.explain is not None:
-        rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
-        found = passage_attribution(rows, model.encode(prompt))
+        every = range(len(answer.tokens))
+        found = registry.summed(own.explain, model, prompt, answer, spans=asked, tokens=every, watch=watch)
     else:
         found = own.attribute(model, prompt, answer, asked, watch)
     extra = {"gradient": settings.gradient.to_dict(), **for_stamp(options)}

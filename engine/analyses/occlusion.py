@@ -97,11 +97,9 @@ class SentenceOptions(ByModel, frozen=True):
 def _run(case: Case, options: OcclusionOptions, context: RunContext, *, by_set: bool = False) -> Iterator[Analysis]:
     """Teacher-forced occlusion of every passage (or chunk set); by default with each alone and both floors."""
     kind, sources = (SETS, sources_of(case)) if by_set else (OCCLUSION, None)
+    asked: Json = {"sources": sources, "alone": options.alone, "floors": options.floors}
     model = context.tools.scorer(options.model)
-    _, answer, _ = subject(case, model, context.settings)
-    spans = options.spans or default_spans(case, answer, context.settings)
-    how: Json = {"spans": spans, "alone": options.alone, "floors": options.floors}
-    return _occluded(case, model, context, kind, for_stamp(options), sources=sources, **how)
+    return _occluded(case, model, context, kind, for_stamp(options), spans=options.spans, **asked)
 
 
 def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) -> Iterator[Analysis]:
@@ -128,8 +126,7 @@ def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) ->
         return replace(details, source_spans=where, text_spans=spans)
 
     numbers, removed = [(source.number,) for source in sources], [source.positions for source in sources]
-    spans = default_spans(case, answer, context.settings)
-    asked: Json = {"sources": numbers, "removed": removed, "spans": spans, "method": SENTENCES}
+    asked: Json = {"sources": numbers, "removed": removed, "method": SENTENCES}
     return _occluded(case, model, context, SENTENCES, {"of": list(chosen)}, placed, **asked)
 
 
@@ -140,11 +137,13 @@ def _occluded(
     kind: str,
     extra: Json,
     placed: Callable[[Details], Details] = lambda details: details,
+    spans: tuple[Span, ...] = (),
     **asked: Any,
 ) -> Iterator[Analysis]:
     """Occlusion with unrelated passages, as analyses; `details` say where the tokens of `per_token` are."""
     settings, unrelated = context.settings, placebos_of(case, context)
     prompt, answer, notes = subject(case, model, settings)
+    asked["spans"] = spans or default_spans(case, answer, settings)
     texts, how = [passage.text for passage in unrelated], settings.occlusion
     used = {"occlusion": how.to_dict(), "placebos": [passage.id for passage in unrelated], **extra}
     if asked.get("alone"):

@@ -16,19 +16,17 @@ from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Any, Literal
 
-from msgspec.structs import replace
-
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Occlusion, Settings
-from engine.core.values import Answer, Attribution, Details, Json, Prompt
+from engine.core.values import Answer, Attribution, Json, Prompt
 from engine.methods import both_ways, hierarchy
 from engine.methods.aggregate import passage_attribution
 from engine.methods.attention import value_weighted_attention
 from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Relevance, input_x_gradient
 from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
-from engine.methods.spans import Span, anchor
+from engine.methods.spans import Span
 from engine.models.protocols import LanguageModel, require
 from engine.models.registry import load_writer
 
@@ -67,10 +65,10 @@ def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
 
 def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
     """A method over tokens as one over passages."""
-    return Method(name, _by_place(partial(_summed, explain)), unit, about=about, explain=explain)
+    return Method(name, _by_place(partial(summed, explain)), unit, about=about, explain=explain)
 
 
-def _summed(
+def summed(
     explain: Callable[..., Relevance], model: LanguageModel, prompt: Prompt, answer: Answer, **asked: Any
 ) -> Attribution:
     """The sums of relevance over each passage's tokens."""
@@ -135,25 +133,3 @@ def method(name: str, settings: Settings = Settings()) -> Method:
     if name not in found:
         raise InputError(f"There is no attribution method {name!r}. Choose one of: {', '.join(found)}.")
     return found[name]
-
-
-def with_token_rows(
-    own: Method, model: LanguageModel, prompt: Prompt, answer: Answer, tokens: Sequence[int], watch: Watch = Watch()
-) -> Attribution:
-    """Passage scores of any method for the whole answer (`scores`) and for single answer tokens (`per_token`).
-
-    A method without values per input token is asked for the stretches of those tokens, unless it scores all anyway.
-    """
-    if own.explain is not None:
-        return _summed(own.explain, model, prompt, answer, tokens=tokens, watch=watch)
-    whole = (0, len(answer.text))
-    found = own.attribute(model, prompt, answer, (whole, *(_stretch(answer, t) for t in tokens)), watch)
-    each = len(found.per_token) == len(answer.tokens)
-    rows = tuple(found.per_token[t] for t in tokens) if each else found.scores[1:]
-    details = Details(tokens=tuple(tokens))
-    return replace(found, spans=(whole,), scores=found.scores[:1], per_token=rows, details=details)
-
-
-def _stretch(answer: Answer, token: int) -> Span:
-    start = anchor(answer.text, answer.tokens[token].start)
-    return start, max(start + 1, answer.tokens[token].end)

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from engine.core.progress import Watch
 from engine.core.settings import Settings
-from engine.core.values import Answer, Attribution, Prompt
+from engine.core.values import Answer, Attribution, Details, Prompt
 from engine.methods import registry
 from engine.methods.flags import FEWEST_RANKED, Concentration, Flags, concentration, distractor_flags
 from engine.methods.refinement.values import Gate, OverlapThreshold, Trigger
-from engine.methods.spans import first_content_tokens
+from engine.methods.spans import anchor, first_content_tokens
 from engine.models.protocols import LanguageModel
 
 Labels = Mapping[int, bool | None]
@@ -148,13 +148,23 @@ def gradient_rows(
 ) -> Attribution:
     """Passage relevance by `refinement.ranked_by`: the answer in `scores`, its first K content tokens in `per_token`.
 
-    `details.lengths` are the passages' token counts. Input x gradient: one forward, K + 1 backwards. Raises
-    `InputError` for an unknown method, `CannotDo`, `PromptTooLong`, `AttributionError` without content tokens.
+    `details.lengths` are the passages' token counts. Input x gradient: one forward, K + 1 backwards. A method without
+    values per input token is asked for the stretches of those tokens, unless it scores all anyway. Raises `InputError`
+    for an unknown method, `CannotDo`, `PromptTooLong`, `AttributionError` without content tokens.
     """
     counted = settings.occlusion.count_citation_markers
     first = first_content_tokens(answer, settings.gradient.first_tokens, count_citation_markers=counted)
     own = registry.method(settings.refinement.ranked_by, settings)
-    found = registry.with_token_rows(own, model, prompt, answer, first, watch)
+    if own.explain is not None:
+        found = registry.summed(own.explain, model, prompt, answer, tokens=first, watch=watch)
+    else:
+        starts = [anchor(answer.text, answer.tokens[t].start) for t in first]
+        stretches = [(start, max(start + 1, answer.tokens[t].end)) for start, t in zip(starts, first, strict=True)]
+        whole = (0, len(answer.text))
+        found = own.attribute(model, prompt, answer, [whole, *stretches], watch)
+        each = len(found.per_token) == len(answer.tokens)
+        rows = tuple(found.per_token[t] for t in first) if each else found.scores[1:]
+        found = replace(found, spans=(whole,), scores=found.scores[:1], per_token=rows, details=Details(tokens=first))
     coded = model.encode(prompt)
     lengths = tuple(end - start for start, end in map(coded.passage_span, _numbers(found)))
     return replace(found, details=replace(found.details, lengths=lengths, absolute=()))
