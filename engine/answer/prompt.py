@@ -11,7 +11,7 @@ from engine.core.files import now, package_versions
 from engine.core.settings import Decoding, Prompting
 from engine.core.text import content_words
 from engine.core.values import Json, Passage, Prompt, Segment, Stamp, Value, decoded
-from engine.prompts import examples, fill, system, templates_hash
+from engine.prompts import as_turns, examples, fill, system, templates_hash
 
 FILE = Path(__file__).with_name("demonstrations.json")
 SHARED = 0.5  # share of a demonstration's question words in the question from which it counts as the same question
@@ -29,11 +29,7 @@ class Demonstration(Value, frozen=True):
         """The question, and the answer as the model's turn; `marker` is a citation with {} for the number."""
         shown = "".join(fill("passage", number=n, text=text) for n, text in enumerate(self.passages, start=1))
         markers = (marker.format(number) for number in range(len(self.passages) + 1))
-        return _turns(shown + fill("question", question=self.question), self.answer.format(*markers))
-
-
-def _turns(asked: str, reply: str) -> tuple[Segment, Segment]:
-    return Segment(kind="demonstration", text=asked), Segment(kind="demonstration", role="assistant", text=reply)
+        return as_turns(shown + fill("question", question=self.question), self.answer.format(*markers))
 
 
 @cache
@@ -48,11 +44,8 @@ def worked_examples(count: int, question: str, marker: str, own_set: str | None 
     Of another set (refinement, 3.3), and asking another question.
     """
     asked = set(content_words(question))
-    others = []
-    for known in demonstrations():
-        words = set(content_words(known.question))
-        if known.set != own_set and len(words & asked) < SHARED * len(words):
-            others.append(known)
+    words = {known: set(content_words(known.question)) for known in demonstrations() if known.set != own_set}
+    others = [known for known, own in words.items() if len(own & asked) < SHARED * len(own)]
     return tuple(segment for shown in others[:count] for segment in shown.segments(marker))
 
 
@@ -63,7 +56,7 @@ def remembered_examples(count: int) -> tuple[Segment, ...]:
     ['user', 'assistant']
     """
     shown = examples()["answer_from_memory"][:count]
-    return tuple(segment for one in shown for segment in _turns(fill("question", **one.given), one.reply))
+    return tuple(segment for one in shown for segment in as_turns(fill("question", **one.given), one.reply))
 
 
 MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}

@@ -7,9 +7,8 @@ answer the question at all is asked apart (`answerable`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from msgspec.structs import replace as changed
 
@@ -56,11 +55,8 @@ class Written:
     reading: Reading | None = None
 
 
-class Write(Protocol):
-    """Write an answer to a question from passages; the watch hears the text so far."""
-
-    def __call__(self, question: str, passages: Sequence[Passage], watch: Watch = Watch()) -> Written:
-        """Return the answer and what made it."""
+Write = Callable[[str, Sequence[Passage], Watch], Written]
+"""(question, passages, watch) to the answer and what made it; the watch hears the text so far."""
 
 
 def quoting(embedder: Embedder, settings: Reader) -> Write:

@@ -82,9 +82,13 @@ def with_examples(name: str, prompt: Prompt, count: int, tail: str = "", *, reas
     for example in examples()[name][:count]:
         reply = example.reply if reasoned else example.reply.rpartition("\n")[2]
         asked = "".join(segment.text for segment in ask(name, **example.given).segments[1:]) + tail
-        turns.append(Segment(kind="demonstration", text=asked))
-        turns.append(Segment(kind="demonstration", role="assistant", text=reply))
+        turns += as_turns(asked, reply)
     return Prompt(segments=(first, *turns, *rest))
+
+
+def as_turns(asked: str, reply: str) -> tuple[Segment, Segment]:
+    """A worked example: what is asked, and the reply as the model's turn."""
+    return Segment(kind="demonstration", text=asked), Segment(kind="demonstration", role="assistant", text=reply)
 
 
 def templates_hash(*names: str) -> str:

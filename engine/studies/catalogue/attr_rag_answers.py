@@ -163,7 +163,7 @@ def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> 
     hits = search(tools.collection(example.corpus), example.question, replace(retrieval, k=pool))
     passages = baseline_passages(method, depth, example.question, hits, tools.loaders.reranker(retrieval.reranker))
     watch.step("baselines", 0, 1)
-    written = tools.write(unit.seed)(example.question, passages, watch=watch)
+    written = tools.write(unit.seed)(example.question, passages, watch)
     return case_of(example, passages, written, hits=hits), {}
 
 
