@@ -110,7 +110,8 @@ def exchanged(fact: str, text: str) -> Exchanged | None:
         for here, there in combinations(mine.parties, 2) if told else ():
             places = [(r.parties.get(here, []), r.parties.get(there, [])) for r in told]
             for a, b in product(mine.parties[here], mine.parties[there]):
-                if _are_turned(a, b, places):
+                turned = not a.is_one_with(b) and _are_together(b, a, places)
+                if turned and not _are_together(a, b, places):
                     return _exchange(fact, text, *sorted((a.token, b.token), key=lambda token: token.i))
     return None
 
@@ -130,15 +131,11 @@ def mispaired(fact: str, text: str) -> Exchanged | None:
         every = [other for told in near for other in told if other.verb == mine.verb]
         for (here, there), told in product(permutations(mine.parties, 2), near if len(every) > 1 else ()):
             pairs = [(r.parties[here], r.parties[there]) for r in told if {here, there} <= r.parties.keys()]
+            places = [(r.parties.get(here, []), r.parties.get(there, [])) for r in every]
             for a, b in product(mine.parties[here], filter(_is_value, mine.parties[there])):
                 with_a = [others for ones, others in pairs if any(map(a.is_one_with, ones))]
                 with_b = [ones for ones, others in pairs if any(map(b.is_one_with, others))]
-                together = any(
-                    any(map(a.is_one_with, r.parties.get(here, ())))
-                    and any(map(b.is_one_with, r.parties.get(there, ())))
-                    for r in every
-                )
-                if with_a and with_b and not together:
+                if with_a and with_b and not _are_together(a, b, places):
                     first, second = sorted((_name_span(a.token), _name_span(b.token)))
                     (start, end), new = _name_span(b.token), with_a[0][0].token
                     begin, stop = _name_span(new)
@@ -180,13 +177,9 @@ def _near(mine: _Relation, text: str) -> list[_Relation]:
     return [found for part in _sentences_near(mine, text) for found in _relations(part)]
 
 
-def _are_turned(a: _Party, b: _Party, places: Sequence[tuple[list[_Party], list[_Party]]]) -> bool:
-    """Are `a` and `b`, which differ, in each other's place somewhere, and nowhere in their own."""
-
-    def somewhere(one: _Party, other: _Party) -> bool:
-        return any(any(map(one.is_one_with, here)) and any(map(other.is_one_with, there)) for here, there in places)
-
-    return not a.is_one_with(b) and somewhere(b, a) and not somewhere(a, b)
+def _are_together(one: _Party, other: _Party, places: Sequence[tuple[list[_Party], list[_Party]]]) -> bool:
+    """Has a relation the one in its first and the other in its second place?"""
+    return any(any(map(one.is_one_with, here)) and any(map(other.is_one_with, there)) for here, there in places)
 
 
 def _stem(word: Token) -> str:

@@ -165,9 +165,8 @@ def hold_clauses(
     """
     by_fact: dict[int, list[Placed]] = {}
     for edit in edits:
-        if edit.status == "placed":
+        if edit.status == "placed" and "|" not in found.clauses[edit.clause].text:
             by_fact.setdefault(edit.fact, []).append(edit)
-    by_fact = {fact: mine for fact, mine in by_fact.items() if "|" not in found.clauses[mine[0].clause].text}
     pairs = []
     for mine in by_fact.values():
         clause = found.clauses[mine[0].clause]

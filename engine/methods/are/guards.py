@@ -231,10 +231,9 @@ def speaks(fact: str, evidence: str, anchor: Anchor, settings: Verification) -> 
 
 def said_elsewhere(rulings: Sequence[Ruling], pairs: Sequence[Read], verifier: Entailment) -> list[Ruling]:
     """The rulings, unsure where the part on the fact lacks a value of it that other parts have, and contradicts it."""
-    found, asked = list(rulings), []
-    for place, (ruling, pair) in enumerate(zip(rulings, pairs, strict=True)):
-        if _is_sure(ruling):
-            asked += [(place, value, part) for value, part in _elsewhere(pair.fact, pair.evidence.text)]
+    found = list(rulings)
+    sure = [(place, pair) for place, pair in enumerate(pairs) if _is_sure(rulings[place])]
+    asked = [(place, *one) for place, pair in sure for one in _elsewhere(pair.fact, pair.evidence.text)]
     judged = verifier.judge([(pairs[place].fact, part) for place, _, part in asked]) if asked else []
     for (place, value, _), one in zip(asked, judged, strict=True):
         if one.verdict == "editing_required" and not found[place].unsure:
