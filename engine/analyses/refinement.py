@@ -494,7 +494,8 @@ def run_ahead(case: Case, options: RefinementOptions, settings: Settings) -> Ahe
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     wanted = [name for name in VARIANTS if name in {*options.variants, "B"}]
     value = report.refinement if report else None
-    other = other_texts(value.stamp, _stamp_ahead(value, case, options, settings)) if value else ()
+    ahead = stamp_ahead(value.stamp, case, settings, use_answer=options.use_answer) if value else None
+    other = other_texts(value.stamp, ahead) if value and ahead else ()
     if value is None or other:
         return Ahead([n for n in wanted if n != "A" or not options.use_answer], [], None, other)
     held = {name: v for name, v in value.variants.items() if v.answer is not None}
@@ -506,12 +507,8 @@ def run_ahead(case: Case, options: RefinementOptions, settings: Settings) -> Ahe
         for n, rule in rules.items()
         if n in value.variants and value.gradient and (rule.rule == "unavailable" or nothing_to_name(n, rule))
     }
-    ahead = [n for n in VARIANTS if (n in wanted and n not in {*held, *idle}) or (n in changed and rules[n].fired)]
-    return Ahead(ahead, [name for name in changed if not rules[name].fired], value)
-
-
-def _stamp_ahead(value: Refinement, case: Case, options: RefinementOptions, settings: Settings) -> Stamp:
-    return stamp_ahead(value.stamp, case, settings, use_answer=options.use_answer)
+    writes = [n for n in VARIANTS if (n in wanted and n not in {*held, *idle}) or (n in changed and rules[n].fired)]
+    return Ahead(writes, [name for name in changed if not rules[name].fired], value)
 
 
 OF_A_STAMP = {
@@ -546,7 +543,7 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
         parts.append("2 scored rows for S2")
     rows = f"1 forward and {settings.gradient.first_tokens + 1} backward passes for the flags"
     if stored is not None and stored.gradient is not None:
-        if not same_rows(stored.stamp, _stamp_ahead(stored, case, options, settings)):
+        if not same_rows(stored.stamp, stamp_ahead(stored.stamp, case, settings, use_answer=options.use_answer)):
             parts.append(f"{rows}, which may start or set back v2a, v2b and v2c")
     elif any(VARIANTS[n].rule == "flags" for n in missing):
         parts.append(rows)
