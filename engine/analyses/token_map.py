@@ -124,16 +124,14 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
 
     def with_rows(self, more: TokenMap) -> TokenMap:
         """This map with the rows of `more`, whose first row is not the whole answer's; costs add up."""
-        first = 1 + len(self.sentences)
-        sentences = dict(zip((*self.sentences, *more.sentences), (*self.rows[1:first], *more.rows), strict=False))
-        tokens = dict(zip(self.tokens, self.rows[first:], strict=True))
-        tokens |= dict(zip(more.tokens, more.rows[len(more.sentences) :], strict=True))
-        spans, own = sorted(sentences), sorted(tokens)
+        rows = dict(zip((*self.sentences, *self.tokens), self.rows[1:], strict=True))
+        rows |= zip((*more.sentences, *more.tokens), more.rows, strict=True)
+        spans, own = sorted({*self.sentences, *more.sentences}), sorted({*self.tokens, *more.tokens})
         return replace(
             self,
             sentences=tuple(spans),
             tokens=tuple(own),
-            rows=(self.rows[0], *(sentences[span] for span in spans), *(tokens[token] for token in own)),
+            rows=(self.rows[0], *(rows[target] for target in (*spans, *own))),
             argmax_differs=tuple(sorted({*self.argmax_differs, *more.argmax_differs})),
             forwards=self.forwards + more.forwards,
             backwards=self.backwards + more.backwards,

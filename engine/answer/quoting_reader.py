@@ -201,14 +201,9 @@ def _distinct(candidates: Sequence[Candidate], passages: Sequence[Passage]) -> l
 
 def _document_line(candidates: Sequence[Candidate], best: Candidate, passages: Sequence[Passage]) -> list[Candidate]:
     """The candidates from the document of the best one, in document order, each place once."""
-    document = passages[best.number - 1].document
-    line: dict[int, Candidate] = {}
-    for candidate in candidates:
-        passage = passages[candidate.number - 1]
-        if passage.document == document:
-            line.setdefault(passage.start + candidate.start, candidate)
-    line[passages[best.number - 1].start + best.start] = best
-    return [line[start] for start in sorted(line)]
+    placed = [(passages[c.number - 1], c) for c in (best, *candidates)]  # of two at one place the first
+    own = [(p.start + c.start, c) for p, c in reversed(placed) if p.document == placed[0][0].document]
+    return [candidate for _, candidate in sorted(dict(own).items())]
 
 
 def _sections(line: Sequence[Candidate], passages: Sequence[Passage], amount: _Amount) -> list[Candidate]:

@@ -380,11 +380,6 @@ def against_reference(answer: str, reference: str, embedder: Embedder) -> dict[s
 
 def winners(table: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
     """The methods that most metrics favour; a tied metric favours each, and methods can tie. None of an empty table."""
-    metrics = next(iter(table.values()), {}).keys()
-    wins = dict.fromkeys(table, 0)
-    for metric in metrics:
-        best = max(row[metric] for row in table.values())
-        for method, row in table.items():
-            wins[method] += row[metric] == best
-    most = max(wins.values(), default=0)
-    return tuple(method for method, count in wins.items() if count == most)
+    best = {metric: max(row[metric] for row in table.values()) for row in table.values() for metric in row}
+    wins = {method: sum(row[metric] == best[metric] for metric in best) for method, row in table.items()}
+    return tuple(method for method, count in wins.items() if count == max(wins.values()))
