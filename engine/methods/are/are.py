@@ -429,15 +429,13 @@ def entailment_matrix(
     return np.array(rows, dtype=np.float64).reshape(len(evidence), len(clauses))
 
 
-def measures(matrix: NDArray[np.float64], answer: str, revised_answer: str, by: str) -> Measures:
-    """Attr_r, Attr_p, Pres and their harmonic means from NLI(E_i, clause j)."""
-    precision = attribution_precision([bool(v > ENTAILED) for v in np.diag(matrix)])
-    return measured(attribution_recall(matrix), precision, answer, revised_answer, by, matrix.shape[1])
-
-
-def measured(recall: float, precision: float, answer: str, revised_answer: str, by: str, clauses: int) -> Measures:
-    """Attr_r and Attr_p with Pres and the harmonic means of each with it."""
-    kept = preservation(answer, revised_answer)
+def measures(
+    matrix: NDArray[np.float64], answer: str, revised_answer: str, by: str, precision: float | None = None
+) -> Measures:
+    """Attr_r, Attr_p (of pairs, unless it is given), Pres and their harmonic means from NLI(E_i, clause j)."""
+    if precision is None:
+        precision = attribution_precision([bool(v > ENTAILED) for v in np.diag(matrix)])
+    recall, kept = attribution_recall(matrix), preservation(answer, revised_answer)
     return Measures(
         attr_r=recall,
         attr_p=precision,
@@ -445,5 +443,5 @@ def measured(recall: float, precision: float, answer: str, revised_answer: str, 
         f1_rp=harmonic_mean(recall, kept),
         f1_pp=harmonic_mean(precision, kept),
         by=by,
-        clauses=clauses,
+        clauses=matrix.shape[1],
     )

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.core.errors import CannotDo, InputError
-from engine.core.metrics import ENTAILED, attribution_precision_unpaired, attribution_recall
+from engine.core.metrics import ENTAILED, attribution_precision_unpaired
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt, Segment, Value
-from engine.methods.are.are import entailment_matrix, measured, measures
+from engine.methods.are.are import entailment_matrix, measures
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.edit import shares_half
 from engine.methods.are.evidence import find_evidence
@@ -187,8 +187,7 @@ def _result(
     def unpaired(text: str, split: Decomposition) -> Measures:
         clauses = [plain(clause.text) for clause in split.clauses]
         matrix = entailment_matrix(list(unique), clauses, verifier, run.watch)
-        recall, precision = attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED)
-        return measured(recall, precision, run.answer, text, verifier.name, len(split.clauses))
+        return measures(matrix, run.answer, text, verifier.name, attribution_precision_unpaired(matrix > ENTAILED))
 
     return Baseline(
         name=run.name,
