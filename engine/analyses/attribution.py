@@ -99,12 +99,9 @@ UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 def attribution_of(analysis: Analysis) -> Attribution | None:
     """The result as an attribution, also of a kind that is not installed; None where it is something else."""
-    stored = analysis.stored()
-    if not {"sources", "scores", "spans"} <= stored.keys():
-        return None
     with contextlib.suppress(RecordError):
-        return Attribution.from_dict(stored)
-    return None  # it only looks like one
+        return Attribution.from_dict(analysis.stored())
+    return None
 
 
 def seen_otherwise(attribution: Attribution) -> dict[str, Attribution]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -62,20 +63,14 @@ def _told_apart(text: str, at: int, old: str, new: str) -> tuple[str, str] | Non
     end, new = end + len(after), new.rstrip() + after
     while at - start <= MOST_BEFORE:
         written = text[start:end]
-        if _first_is(text, written, start):
-            return written, f"{text[start:at]}{new}".strip()
+        with suppress(InputError):
+            if place_of(text, written)[0] == start:
+                return written, f"{text[start:at]}{new}".strip()
         if not start:
             break
         start = len(text[:start].rstrip())
         start = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
     return None
-
-
-def _first_is(text: str, words: str, start: int) -> bool:
-    try:
-        return place_of(text, words)[0] == start
-    except InputError:
-        return False
 
 
 def _run(case: Case, options: ContrastOptions, context: RunContext) -> Iterator[Analysis]:

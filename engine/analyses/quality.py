@@ -93,10 +93,11 @@ def qualities(store: CaseStore, rows: Sequence[CaseRow]) -> dict[str, Quality]:
     fresh: dict[str, tuple[str, bytes]] = {}
     for row in rows:
         of = f"{FORM} {row.updated}"  # whole seconds: the store forgets what it kept as well
-        known = _known(kept.get(row.id), of)
-        if known is not None:
-            found[row.id] = known
-            continue
+        made, counts = kept.get(row.id, ("", b""))
+        with suppress(msgspec.DecodeError):
+            if made == of:
+                found[row.id] = decoded(counts, Quality)
+                continue
         try:
             case, history = store.load_whole(row.id)
         except CaseError:
@@ -107,13 +108,6 @@ def qualities(store: CaseStore, rows: Sequence[CaseRow]) -> dict[str, Quality]:
     if fresh:
         store.keep_summaries(fresh)
     return found
-
-
-def _known(kept: tuple[str, bytes] | None, of: str) -> Quality | None:
-    """The counts that were kept, where they are of that state and can be read."""
-    with suppress(msgspec.DecodeError):
-        return decoded(kept[1], Quality) if kept is not None and kept[0] == of else None
-    return None
 
 
 def leaderboard(rows: Sequence[CaseRow], found: Mapping[str, Quality], group: Group) -> dict[str, Standing]:
