@@ -84,6 +84,9 @@ def test_the_verifier_binds_a_number_to_its_sentence(claim, verdict):
     assert judged.verdict == verdict
 
 
+FERRIES = "The Terna, built in 1998, carries 120 passengers; the Alke, built in 2016, carries 180 passengers."
+
+
 @pytest.mark.parametrize(
     ("text", "fact", "elsewhere"),
     [
@@ -93,6 +96,8 @@ def test_the_verifier_binds_a_number_to_its_sentence(claim, verdict):
         (SHARED, "Ann Berg moved the school to Riga.", "Ann Berg"),
         (RATES, "The river is 45 km long.", ""),
         (RATES, "The canal is 45 km long.", "45 km"),
+        (FERRIES, "The Alke carries 180 passengers.", ""),
+        (FERRIES, "The Alke carries 120 passengers.", "120"),
     ],
 )
 def test_a_name_or_number_of_another_part_makes_the_verdict_unsure(text, fact, elsewhere):
