@@ -11,6 +11,7 @@ from components.blocks import draw
 from components.cache import analyses, workbench
 from components.html import banner, plain
 from components.polling import cancel_button, redraw_while_running, say_problem
+from components.reviewer import new_version_button
 from components.runs import Run
 from components.settings_panel import chosen_settings
 from engine.analyses.registry import kind_named
@@ -55,7 +56,8 @@ def ask_for(
     # A callback, since a run that ends may draw the page anew before it comes to this button.
     look |= {"on_click": begin, "args": (case, kind, options, name, label, settings), "disabled": not open_}
     left.button(**look, key=f"start_{name}_{key}", width="content" if done else "stretch")
-    right.caption(plain(cost[:1].upper() + cost[1:]) if open_ else FROZEN)
+    with right:
+        st.caption(plain(cost[:1].upper() + cost[1:])) if open_ else frozen(case, f"{name}_{key}")
     if run is not None:
         say_problem(run)
     view(case)
@@ -103,6 +105,13 @@ def is_by(found: Analysis | None, model: str) -> bool:
 def is_open(case: Case) -> bool:
     """Whether the case takes another analysis: a signed-off one is frozen."""
     return workbench().cases.review(case.id).status != "signed off"
+
+
+def frozen(case: Case, key: str, why: str = FROZEN) -> None:
+    """Say that a signed-off case takes no other analysis, with the way on."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(why, width="content")
+        new_version_button(case.id, key=f"version_{key}")
 
 
 def banners(notes: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from components import state
-from components.analysis_run import as_reported, ask_for, banners, is_open
+from components.analysis_run import as_reported, ask_for, banners, frozen, is_open
 from components.answer import answer_markup, answer_view
 from components.blocks import draw
 from components.cache import questions
@@ -135,7 +135,7 @@ def _span_name(index: int, span: Span, case: Case) -> str:
 def contrast_tab(case: Case, model: str) -> None:
     """The two texts, by default those of an edit that the check proposes, and the result of each pair."""
     if not is_open(case):
-        st.caption("This case is signed off. Make a new version of it to compare other words.")
+        frozen(case, "contrast", "This case is signed off. Make a new version of it to compare other words.")
         _draw_contrasts(case)
         return
     pairs = {f"{written} → {instead}": (written, instead) for written, instead in proposed(case)}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from components import state
 from components.cache import workbench
-from components.reviewer import known_reviewer, write_marks
+from components.reviewer import by_name, write_marks
 from components.sentences import sentences_view
 from components.source_view import open_source
 from engine.analyses.case_verdict import CaseVerdict
@@ -26,10 +26,8 @@ def checked_answer(case: Case, verdict: CaseVerdict) -> None:
     asked = sentences_view(case, verdict, frozen=frozen, key=f"sentences_{case.id}")
     if asked and "opened" in asked:
         open_source(case, int(asked["opened"]["passage"]), int(asked["opened"]["sentence"]), verdict)
-    elif asked and (author := known_reviewer()):
-        write(case, asked, author)
     elif asked:
-        _who_decides(case, asked)
+        by_name(partial(write, case, asked))
 
 
 def not_in_documents(case: Case, why: str) -> None:
@@ -37,11 +35,7 @@ def not_in_documents(case: Case, why: str) -> None:
     review = workbench().cases.review(case.id)
     open_to_it = review.absent is None and review.status != "signed off"
     if open_to_it and st.button(f"Mark as “{ABSENT}”", key=f"absent_{case.id}"):
-        asked = {"answer": ABSENT, "reason": why}
-        if author := known_reviewer():
-            write(case, asked, author)
-        else:
-            _who_decides(case, asked)
+        by_name(partial(write, case, {"answer": ABSENT, "reason": why}))
 
 
 def write(case: Case, asked: dict[str, Any], author: str, *, fields: str = "") -> None:
@@ -73,16 +67,3 @@ def drafts(case: Case, asked: dict[str, Any], author: str) -> tuple[MarkDraft, .
 
 def _own(author: str, target: str, value: str, reason: str, machine: str) -> MarkDraft:
     return MarkDraft(kind="override", author=author, target=target, value=value, reason=reason, machine=machine)
-
-
-@st.dialog("Who decides?")
-def _who_decides(case: Case, asked: dict[str, Any]) -> None:
-    """Ask for the reviewer's name once; then the decision is written."""
-    with st.form("who_decides", border=False):
-        name = st.text_input("Reviewer", key="who_decides_name", placeholder="your name")
-        given = st.form_submit_button("Save the decision", type="primary")
-    if given and name.strip():
-        state.set_value("reviewer", name.strip())
-        write(case, asked, name.strip())
-    elif given:
-        st.error("Enter your name. The case's history records it.")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -42,6 +43,42 @@ def known_reviewer() -> str:
 
 def _logged_in() -> str:
     return identity(st.user.to_dict(), time.time()) or forwarded(os.environ.get(HEADER, ""), st.context.headers)
+
+
+def by_name(act: Callable[[str], None]) -> None:
+    """Act under the reviewer's name, which is asked for once where it is not known."""
+    if author := known_reviewer():
+        act(author)
+    else:
+        _who_reviews(act)
+
+
+@st.dialog("Who reviews?")
+def _who_reviews(act: Callable[[str], None]) -> None:
+    with st.form("who_reviews", border=False):
+        name = st.text_input("Reviewer", key="who_reviews_name", placeholder="your name", max_chars=LONGEST)
+        given = st.form_submit_button("Continue", type="primary")
+    if given and name.strip():
+        state.set_value("reviewer", name.strip())
+        act(name.strip())
+    elif given:
+        st.error("Enter your name. The case's history records it.")
+
+
+def needs_name(author: str) -> str | None:
+    """The help of a button that is disabled until the `author` is known."""
+    return None if author else "Enter your name first."
+
+
+def new_version_button(case_id: str, *, key: str) -> None:
+    """A button that opens a new version of a signed-off case."""
+    if st.button("Make a new version", key=key, help="The new version starts open, with the same content."):
+        by_name(partial(_open_new_version, case_id))
+
+
+def _open_new_version(case_id: str, author: str) -> None:
+    state.open_case(workbench().cases.new_version(case_id, author).id)
+    st.rerun()
 
 
 def write_marks(case_id: str, drafts: Sequence[MarkDraft], seen: str | None = None, *, fields: str = "") -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from components import state
-from components.analysis_run import begin as start_analysis, is_open
+from components.analysis_run import begin as start_analysis, frozen, is_open
 from components.cache import workbench
 from components.html import escape, plain, show, tag, visible
 from components.model_choice import model_title, writer_options
@@ -150,7 +150,7 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     chosen = st.selectbox("Step", numbers, format_func=lambda n: f"Step {n}", key=f"{key}_step") or numbers[0]
     author, open_ = reviewer(), is_open(case)
     if not open_:
-        st.caption("This case is signed off. Make a new version of it to rate passages.")
+        frozen(case, "rate", "This case is signed off. Make a new version of it to rate passages.")
     elif not author:
         st.caption("Enter your name to rate passages. The case's history records it.")
 

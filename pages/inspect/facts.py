@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components import state
-from components.analysis_run import FROZEN, begin, is_open
+from components.analysis_run import begin, frozen, is_open
 from components.answer import answer_view
 from components.blocks import draw
 from components.cache import workbench
@@ -51,12 +51,12 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
             st.rerun()
         served = source_of(asked.decomposer).startswith(SERVED)
         may_send = options.spelled_out.judge or served
-        st.caption(
-            workbench().using(settings).cost(case, FACTS, options) + f"{'' if record is None else last_took(record)}."
-            f"{'' if may_send else ' Nothing is sent anywhere.'}"
-            if open_
-            else FROZEN
-        )
+        if open_:
+            cost = workbench().using(settings).cost(case, FACTS, options)
+            took, sent = "" if record is None else last_took(record), "" if may_send else " Nothing is sent anywhere."
+            st.caption(f"{cost}{took}.{sent}")
+        else:
+            frozen(case, "facts")
     if running is not None:
         say_problem(running)
     return asked

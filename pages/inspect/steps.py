@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components import state
-from components.analysis_run import FROZEN, is_open
+from components.analysis_run import frozen, is_open
 from components.cache import snapshot_of, workbench
 from components.case_head import case_head
 from components.export_figure import export_button
@@ -48,8 +48,10 @@ def method_fields(case: Case) -> None:
         begin(case, name, model)
         st.rerun()
     cost = workbench().cost(case, STEPS, StepsOptions(method=name, model=model))
-    ahead = f"{cost}. Calls already stored in this case are not repeated." if open_ else FROZEN
-    st.caption(f"{method.label}: {method.said}. {ahead}")
+    ahead = f" {cost}. Calls already stored in this case are not repeated." if open_ else ""
+    st.caption(f"{method.label}: {method.said}.{ahead}")
+    if not open_:
+        frozen(case, "steps")
 
 
 def gold_of(case: Case) -> frozenset[str]:

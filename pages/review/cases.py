@@ -18,7 +18,7 @@ from components.html import cell, note, plain
 from components.library import CURRENT, bin_list, case_table, leaderboard_table, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_view, review_status, sign_off_dialog, standing_marks
-from components.reviewer import reviewer, write_marks
+from components.reviewer import new_version_button, reviewer, write_marks
 from engine.analyses.quality import qualities
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
@@ -97,9 +97,7 @@ def review(case: Case) -> None:
     review_status(found, chain, author, add, lambda: sign_off_dialog(case, found, author), key="review")
     if found.status == "signed off":
         st.info("This case is frozen. To change it, make a new version: it starts open, with the same content.")
-        if st.button("Make a new version", disabled=not author):
-            state.open_case(store.new_version(case.id, author).id)
-            st.rerun()
+        new_version_button(case.id, key="new_version")
     else:
         add_mark(case, author, add, key="mark")
     standing_marks(found)

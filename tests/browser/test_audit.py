@@ -59,7 +59,7 @@ def test_audit_an_answer_by_the_second_door(app, page, look):
     wrong.click()
     card.get_by_role("button", name="Fix: 2022 → 2023").click()
     page.get_by_role("dialog").get_by_label("Reviewer").fill("Ada Quill")
-    page.get_by_role("button", name="Save the decision").click()
+    page.get_by_role("button", name="Continue").click()
     expect(wrong.locator("del")).to_have_text("2022")
     expect(wrong.locator("ins")).to_have_text("2023")
     # Own words for a sentence that no source settles, and no second question for the name.

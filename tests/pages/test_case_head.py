@@ -156,3 +156,18 @@ def test_a_case_that_was_not_checked_says_so_and_shows_what_mattered():
     assert list(links(app)) == ["What mattered", "Not reviewed: review and export"]
     assert any("Not checked yet." in element.proto.body for element in app.get("html"))
     assert any(button.label == "Check the answer" for button in app.button)
+
+
+@pytest.mark.parametrize("name", ["inspect/facts", "inspect/steps", "inspect/attribution", "review/cases"])
+def test_a_signed_off_case_has_a_new_version_made_from_where_it_is_needed(name):
+    app = page(name, AUDITED)
+    version = next(button for button in app.button if button.label == "Make a new version")
+    assert version.help == "The new version starts open, with the same content."
+    version.click().run()
+    assert "who_reviews_name" in [field.key for field in app.text_input]  # asked for where it is needed
+    app.session_state["reviewer"] = "Ada"
+    next(button for button in app.button if button.label == "Make a new version").click().run()
+    assert not app.exception
+    (new,) = [row for row in store().rows() if row.parent == AUDITED]
+    assert app.query_params["case"] == new.id and new.status == "open"
+    assert all(mark.author == "Ada" for mark in store().history(new.id) if mark.kind == "version")
