@@ -9,8 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from components import state
+from components.answer import answer_view
 from components.cache import analyses, workbench
 from components.case_head import case_head
+from components.checked_answer import checked_answer
 from components.checking import checks_run, checks_view, start_checks
 from components.frame import open_case
 from components.heading import heading
@@ -19,6 +21,7 @@ from components.library import CURRENT, bin_list, case_table, leaderboard_table,
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_view, review_status, sign_off_dialog, standing_marks
 from components.reviewer import new_version_button, reviewer, write_marks
+from engine.analyses.case_verdict import CaseVerdict
 from engine.analyses.quality import qualities
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
@@ -82,11 +85,15 @@ def library() -> None:
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")
 
 
-def review(case: Case) -> None:
-    """Status, marks, history."""
+def review(case: Case, verdict: CaseVerdict | None) -> None:
+    """The answer, its status and sign-off, then marks and history."""
     store = workbench().cases
     history = store.history(case.id)
     found, chain = review_of(history), check_chain(history, case.id, _key())
+    if verdict is None:
+        answer_view(case.answer)
+    else:
+        checked_answer(case, verdict)
     author = reviewer()
     if not author:
         note("Enter your name to review. The case's history records it.")
@@ -94,14 +101,15 @@ def review(case: Case) -> None:
     def add(draft: MarkDraft, fields: str) -> None:
         write_marks(case.id, (draft,), found.head or None, fields=fields)
 
-    review_status(found, chain, author, add, lambda: sign_off_dialog(case, found, author), key="review")
+    review_status(found, author, add, lambda: sign_off_dialog(case, found, author), key="review")
     if found.status == "signed off":
         st.info("This case is frozen. To change it, make a new version: it starts open, with the same content.")
         new_version_button(case.id, key="new_version")
     else:
-        add_mark(case, author, add, key="mark")
+        with st.expander("Add a note, a relevance label or your own verdict"):
+            add_mark(case, author, add, key="mark")
     standing_marks(found)
-    history_view(history)
+    history_view(history, chain)
 
 
 def _key() -> bytes | None:
@@ -208,11 +216,11 @@ case = open_case()
 if case is not None:
     if not review_first:
         st.divider()
-    case_head(case)
+    verdict = case_head(case)
     tags_of(case)
     for_review, for_report, for_replay = st.tabs(["Review", "Report and export", "Replay"])
     with for_review:
-        review(case)
+        review(case, verdict)
     with for_report:
         take_away(case)
     with for_replay:

@@ -46,14 +46,16 @@ def select_rows(page, *rows, at=BOX):
 @pytest.mark.journey
 def test_a_review_from_note_to_signed_off_is_kept_over_a_reload(app, page, look):
     open_cases(app, page)
+    page.get_by_text("Add a note, a relevance label").click()
     page.get_by_test_id("stButtonGroup").get_by_text("Note", exact=True).click()  # chosen already: it stays so
     note = page.get_by_role("textbox", name="Note", exact=True)
     note.fill("Checked against the handbook.")
-    page.get_by_role("button", name="Add to the history").click()  # refused without a name: the text stays
-    expect(page.get_by_test_id("stAlert")).to_be_visible()
+    expect(page.get_by_role("button", name="Add to the history")).to_be_disabled()  # without a name
+    note.blur()  # which sends the text
     page.get_by_role("link", name="Attribution", exact=True).click()
     expect(page.get_by_role("heading", name="Attribution", exact=True)).to_be_visible()
     page.get_by_role("link", name="Cases", exact=True).click()
+    page.get_by_text("Add a note, a relevance label").click()
     expect(note).to_have_value("Checked against the handbook.")
     page.get_by_label("Reviewer").fill("Ada Quill")
     page.get_by_label("Reviewer").press("Enter")

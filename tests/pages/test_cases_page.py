@@ -14,6 +14,7 @@ import components.cache
 from components.library import WIDTHS
 from components.runs import Run
 from engine.analyses.facts import record_of
+from engine.cases.places import places
 from engine.cases.query import Query
 from engine.cases.review import MarkDraft, review_of, sign_off
 from engine.methods.are.backtrack import proposed
@@ -104,11 +105,42 @@ def test_a_note_goes_into_the_history_under_the_reviewers_name(app):
     assert not app.exception
 
 
-def test_a_note_without_a_name_is_refused_in_words(app):
-    field(app, "Note").set_value("Checked.")
+def test_without_a_name_nothing_is_decided_and_each_button_says_why(app):
+    for label in ("Sign off", "Start review", "Add to the history"):
+        assert button(app, label).disabled and button(app, label).help == "Enter your name first."
+    field(app, "Reviewer").set_value("Ada").run()
+    assert not any(button(app, label).disabled for label in ("Sign off", "Start review", "Add to the history"))
+
+
+def test_the_review_begins_with_the_answer_and_its_verdicts(app):
+    store().save(checked())
+    app.query_params["case"] = "case"
+    app.run()
+    assert not app.exception
+    drawn = [str(element.proto) for element in app.tabs[-3]]
+    words = ("groundwork_sentences", "your name", "Sign off")
+    answer, name, sign = (next(i for i, one in enumerate(drawn) if word in one) for word in words)
+    assert answer < name < sign
+    (fold,) = [one for one in app.expander if "your own verdict" in one.label]
+    assert not fold.proto.expanded and [box.label for box in fold.text_area] == ["Note"]
+
+
+def test_a_verdict_of_ones_own_is_chosen_among_those_that_fit(app):
+    store().save(checked())
+    app.query_params["case"] = "case"
+    field(app.run(), "Reviewer").set_value("Ada").run()
+    next(one for one in app.segmented_control if one.label == "Add").set_value("override").run()
+    about = lambda: next(box for box in app.selectbox if box.label == "About")  # noqa: E731
+    choices = {"fact:1.1": ["borne out", "contradicted", "not found"], "edit:1": ["accepted", "rejected"]}
+    for target, options in choices.items():
+        place = next(place for place in places(checked()) if place.target == target)
+        about().set_value(place).run()
+        (own,) = [one for one in app.radio if one.label == "Your verdict"]
+        assert own.options == options and own.value is None
+    own.set_value("rejected")
     button(app, "Add to the history").click().run()
-    assert "name is missing" in app.error[0].value
-    assert store().history("first") == ()
+    (mark,) = store().history("case")
+    assert (mark.target, mark.value) == ("edit:1", "rejected")
 
 
 def signing():
@@ -193,9 +225,15 @@ def test_what_is_signed_is_the_text_with_the_accepted_edits_over_its_changes(app
     ]
     signed = next(e.proto.body for e in dialog.get("html") if "gw-signed" in e.proto.body)
     assert "1934" in signed and "1932" not in signed
-    assert [w.value for w in dialog.warning] == ["Sentence 2 is not borne out and still in the text."]
-    drawn = [type(element).__name__ for element in dialog.main]
-    assert drawn.index("Warning") < drawn.index("Radio")
+    (said,) = (w.value for w in dialog.warning)
+    assert said.startswith("- Sentence 2 is not found and still in the text: “")
+    assert "<mark>" in signed
+    captions = dialog.radio[0].proto.captions
+    assert [c.endswith(" 1 sentence is not borne out.") for c in captions] == [True, False, False]
+    drawn = [str(element.proto) for element in dialog.main]
+    order = ("gw-signed", "Sentence 2 is not found", "Conclusion", "Sign off and freeze")
+    found = [next(i for i, one in enumerate(drawn) if words in one) for words in order]
+    assert found == sorted(found)
     assert "Text that you sign, with 1 edit</h3>" in page_text(dialog)  # not Streamlit's, small in a dialog
     assert not dialog.expander[0].proto.expanded  # the answer is not shown twice
     dialog.radio[0].set_value("partly stands")
