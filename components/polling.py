@@ -84,8 +84,13 @@ def progress(run: Run[Any], name: str, saying: str, before: str = "") -> None:
 
 
 def cancel_button(run: Run[Any], *, key: str) -> None:
-    """Ask a run to stop. The call goes before the page is drawn again, so that no second press is offered."""
+    """Ask a run to stop, and say that it does: its current step ends first.
+
+    The call goes before the page is drawn again, so that no second press is offered.
+    """
     st.button("Cancel", key=key, on_click=run.stop, disabled=run.cancelling)
+    if run.cancelling:
+        st.caption("Stopping after the current step.", width="content")
 
 
 def result_of(name: str) -> object:

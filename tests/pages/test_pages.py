@@ -309,8 +309,10 @@ def draw_cancel():
 def test_cancel_is_offered_once():
     app = AppTest.from_function(draw_cancel).run()
     assert not app.button[0].disabled
+    assert not app.caption
     app.button[0].click().run()
     assert app.button[0].disabled
+    assert app.caption[0].value == "Stopping after the current step."
 
 
 def draw_ended(error):
