@@ -1,5 +1,7 @@
 """Ask: a question, the steps as they run, the answer next to its passages."""
 
+import re
+
 import streamlit as st
 
 from components import state
@@ -11,7 +13,7 @@ from components.doors import doors
 from components.evidence import evidence
 from components.frame import EXAMPLES, open_case
 from components.heading import heading
-from components.html import note, plain, show, tag
+from components.html import escape, note, plain, show, tag
 from components.model_choice import METHOD_NAMES, draw_models_line, model_title, writer_options
 from components.polling import cancel_button, redraw, redraw_while_running, say_problem
 from components.provenance import provenance
@@ -35,6 +37,9 @@ EXPECTED = {
     "attr-rag": ("retrieve", "align", "re-rank", "occlusion by regeneration", "selection", "final answer"),
 }
 TRIES = "questions_to_try"
+UNCLOSED = re.compile(
+    r"\s*\[[\w, ;-]{0,20}$"
+)  # the beginning of a citation marker, at the end of what is written so far
 
 
 def begin(question: str, corpus: str, method: str, model: str) -> None:
@@ -59,7 +64,10 @@ def run_name() -> str:
 
 @redraw_while_running()
 def watch_run(run: Run[Case]) -> None:
-    """The running question: steps, text so far, cancel."""
+    """The running question: who writes, steps, text so far, cancel."""
+    if run.case is not None:  # which is there from the first step on
+        show(tag("h2", escape(run.case.question), class_="gw-question"))
+        note(f"Written by {run.case.stamp.model}")
     steps = run.case.steps if run.case else ()
     expected = EXPECTED[run.label]
     if run.waiting:
@@ -67,7 +75,7 @@ def watch_run(run: Run[Case]) -> None:
     draw_steps(expected, steps, current=run.stage or expected[0])
     cancel_button(run, key="cancel_ask")
     if run.text:
-        show(tag("div", with_pills(run.text), class_="gw-answer"))
+        show(tag("div", with_pills(UNCLOSED.sub("", run.text)), class_="gw-answer"))
     if run.case is not None and run.case.hits:
         ranking(run.case, key=f"ranking_{run.case.id}", moving=True)
 

@@ -420,12 +420,16 @@ def loaded_anew(asked):
 def test_a_page_loaded_anew_shows_its_question_and_opens_the_case_when_it_ends(app):
     app.run()
     cases = components.cache.workbench().cases
-    run = components.runs.Run(label="vanilla", stage="answer", text="Water mel", future=Future())
+    run = components.runs.Run(label="vanilla", stage="answer", text="Water melts [2]. It [cite_1", future=Future())
+    run.case = cases.load(FIRST_CASE)
     run.future.set_running_or_notify_cancel()  # work in a thread goes on until its next batch
     components.cache.begun_runs()["ask:later"] = run
     again = loaded_anew("later")
     assert not again.exception and again.query_params["asked"] == "later"
-    assert any("Water mel" in drawn.proto.body for drawn in again.get("html"))
+    drawn = [drawn.proto.body for drawn in again.get("html")]
+    assert any(body.endswith(". It</div>") for body in drawn) and not any("cite_1" in body for body in drawn)
+    assert any(f'<h2 class="gw-question">{run.case.question}</h2>' == body for body in drawn)
+    assert any(f"Written by {run.case.stamp.model}" in body for body in drawn)
     next(button for button in again.button if button.label == "Cancel").click().run()
     assert run.cancelling
     cases.save(later := replace(cases.load(FIRST_CASE), id="later"))
