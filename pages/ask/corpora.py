@@ -32,6 +32,7 @@ EMBEDDER = "retrieval.embedder"
 CHUNKING = ("chunking.method", "chunking.words", "chunking.overlap")
 FRESH = Settings().with_values({EMBEDDER: DEFAULT})  # what a new corpus is made with unless something else is chosen
 ADDING = "corpus_being_added_to"
+ADD_FOLD = "add_documents"
 FEW_SKIPPED = 3  # files left out that are named one by one
 WIDTHS = {"title": 278, "passages": 80}  # pixels; both are seen whole in a window of 1280
 MOST_ROWS = 1_000  # documents that are listed at once
@@ -75,11 +76,12 @@ def draw_report(run: Run[IngestReport]) -> None:
             st.error("None of these files could be read, so no corpus was made.")
             draw_skipped(report.skipped)
             return
-        st.success(
-            f"{plain(report.told)} The corpus has {counted(report.documents, 'document')},"
-            f" {counted(report.passages, 'passage')}. It took {duration(report.seconds)}."
-        )
-        page_link("ask/ask", "Ask these documents")  # Ask opens with them: `open_added`
+        holds = f"{counted(report.documents, 'document')} and {counted(report.passages, 'passage')}"
+        plainly = report.added == report.files and report.told.endswith(" added.")
+        told = f"{counted(report.added, 'document')} added." if plainly else report.told
+        st.success(plain(f"{told} “{run.label}” has {holds}. It took {duration(report.seconds)}."))
+        with st.container(key="next_step"):  # a link: a switch of the page would clear the parameter of `overview`
+            page_link("ask/ask", "Ask these documents")  # Ask opens with them: `open_added`
         draw_skipped(report.skipped)
 
 
@@ -97,7 +99,11 @@ def draw_skipped(skipped: Sequence[tuple[str, str]]) -> None:
 
 def add_documents() -> None:
     """The upload form."""
-    with st.expander("Add documents", expanded=not list_corpora()), st.form("add", border=False):
+    run = state.run_of("ingest")
+    if run is not None and run.ended:
+        open_added(run)
+    fold = st.expander("Add documents", not list_corpora(), key=ADD_FOLD, on_change="rerun")
+    with fold, st.form("add", border=False):
         name = st.text_input("Corpus", placeholder="A new or existing name", key="add_name")
         uploads = st.file_uploader(
             f"Files ({', '.join(sorted(MEDIA_TYPES))}), also in .zip and .tar archives",
@@ -113,14 +119,12 @@ def add_documents() -> None:
                 known = name.strip() in {corpus.name for corpus in list_corpora()}
                 asked = Settings() if known else settings
                 work = lambda run: ingest_uploads(name.strip(), uploads, asked, run)  # noqa: E731
-                state.keep_run("ingest", analyses().start(work))
+                state.keep_run("ingest", analyses().start(work, label=name.strip()))
                 state.set_value(ADDING, name.strip())
                 st.rerun()
-    run = state.run_of("ingest")
     if run is not None and not run.ended:
         progress(run, "ingest", "", "starting")
     elif run is not None:
-        open_added(run)
         draw_report(run)
 
 
@@ -128,6 +132,7 @@ def open_added(run: Run[IngestReport]) -> None:
     """Open the corpus that was just added to, here and on Ask; once, so that another can be chosen then."""
     name = state.take_value(ADDING)
     if name and run.problem is None:
+        state.set_value(ADD_FOLD, False)
         state.set_value("corpus", name)
         state.set_value("ask_corpus", name)
         state.set_value(state.ASKING, True)

@@ -28,7 +28,7 @@ def test_upload_shows_counts_reasons_and_chunks(app, page, look):
     )
     expect(page.get_by_text("kiln.txt")).to_be_visible()
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_text("1 added")).to_be_visible()
+    expect(page.get_by_text("1 document added")).to_be_visible()
     expect(page.get_by_text("empty.txt is empty")).to_be_visible()
     expect(page.get_by_text("broken.pdf is damaged")).to_be_visible()
     # The corpus that was made is open, here and on Ask.

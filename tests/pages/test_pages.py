@@ -212,6 +212,11 @@ def test_two_uploads_of_one_name_are_told(app):
     app.session_state["groundwork_runs"]["ingest"].future.result()
     app.run()
     assert any("Another file in this batch" in said.value for said in app.warning)
+    # The form is folded, and the next step leads to Ask with these documents.
+    assert app.session_state["add_documents"] is False
+    assert app.success[0].value.startswith("1 document added. “two” has 1 document and 1 passage.")
+    assert "Ask these documents" in [link.proto.label for link in app.get("page_link")]
+    assert app.session_state["ask_corpus"] == "two"
 
 
 def test_names_of_documents_that_were_replaced_are_text(app):
