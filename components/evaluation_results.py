@@ -14,7 +14,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from components import state
 from components.cache import evaluation, workbench
 from components.figures import figure_view
-from components.html import cell, plain, visible
+from components.html import cell, escape, plain, show, tag, visible
 from engine.analyses.facts import MEASURES as ATTRIBUTED
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
@@ -156,11 +156,13 @@ def results_view(listed: Listed) -> None:
     folder = folder_of(listed.name)
     found = evaluation(listed.name, state_of(folder))
     st.header(plain(question_of(found.config)))
+    tables = found.results.tables
+    if said := finding(tables):
+        show(tag("p", escape(said), class_="gw-lead"))
     _about(found)
     if not found.rows:
         st.info("No finished units yet.")
         return
-    tables = found.results.tables
     for table in tables[:1]:  # the one that ranks the methods
         table_view(table, key=f"table_{listed.name}_{table.name}")
     if departed := found.manifest.departures:
@@ -174,6 +176,27 @@ def results_view(listed: Listed) -> None:
     st.download_button("Everything as Markdown", lambda: report(found), f"{listed.name}.md", on_click="ignore")
     st.header("Examples")
     examples_view(listed, found, folder)
+
+
+def finding(tables: Sequence[StudyTable]) -> str:
+    """The first paired comparison in a sentence, with its interval; empty without one."""
+    table = next((one for one in tables if one.rows and any(map(_is_p, one.columns))), None)
+    measures = [one for one in table.rows[0] if isinstance(one, Measure)] if table else []
+    if table is None or not measures or measures[0].value is None:
+        return ""
+    heads, found = [one for one in table.rows[0] if isinstance(one, str)], measures[0]
+    title = table.title.partition(", minus ")[0]
+    first, _, second = heads[0].partition(" - ")
+    second = second or table.columns[1].name.removeprefix("minus ")
+    scored, n = "".join(f" in {head}" for head in heads[1:]), f"{found.n:,} {table.unit}"
+    if found.low is None or found.high is None:
+        return f"{title}: {first} minus {second}{scored} is {found.value:+z.3f} ({n}, too few for an interval)."
+    interval = f"95% interval {found.low:+z.3f} to {found.high:+z.3f}, {n}"
+    if found.low <= 0 <= found.high:
+        difference = f"no clear difference between {first} and {second}{scored}"
+        return f"{title}: {difference} ({found.value:+z.3f}, {interval})."
+    way = "higher" if found.value > 0 else "lower"
+    return f"{title}: {first} is {abs(found.value):.3f} {way} than {second}{scored} ({interval})."
 
 
 def _about(found: Evaluation) -> None:

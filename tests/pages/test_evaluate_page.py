@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import components.cache
-from components.evaluation_results import frame, question_of, questions, units
+from components.evaluation_results import finding, frame, question_of, questions, units
 from components.evaluation_run import live, said
 from components.figures import drawn
 from engine.studies.catalogue import study_of
@@ -65,6 +65,28 @@ def test_a_new_user_sees_a_finished_study_and_opens_a_case_of_it(app):
     case = next(row.case for row in first.rows if row.case)
     store = components.cache.workbench().cases
     assert store.load(take_in(store, folder_of(shown), case)).question
+
+
+def test_a_study_opens_with_what_its_first_comparison_found(app):
+    columns = Column.row("method | minus ARE (0 to 1) | p, Holm")
+    table = StudyTable(name="t", title="Attr_r", columns=columns, rows=(), n=74)
+    row = lambda *measure: (("DRQA", Measure(value=measure[0], low=measure[1], high=measure[2], n=74), 0.01),)  # noqa: E731
+    with_row = lambda *measure: finding([msgspec.structs.replace(table, rows=row(*measure))])  # noqa: E731
+    assert finding([table]) == finding([]) == ""
+    interval = "95% interval -0.300 to -0.100, 74 questions"
+    assert with_row(-0.2, -0.3, -0.1) == f"Attr_r: DRQA is 0.200 lower than ARE ({interval})."
+    assert with_row(0.01, -0.1, 0.1).startswith("Attr_r: no clear difference between DRQA and ARE (+0.010, ")
+    assert "too few for an interval" in with_row(0.5, None, None)
+    scored = (("D - A", "citation precision", Measure(value=0.2, low=0.1, high=0.3, n=9), 0.01),)
+    columns = Column.row("comparison | score | difference (of the score) | p, Holm")
+    said = finding([msgspec.structs.replace(table, title="Pairs", columns=columns, rows=scored)])
+    assert said.startswith("Pairs: D is 0.200 higher than A in citation precision (95% interval +0.100")
+    app.run()
+    app.switch_page(PAGE)
+    app.query_params["run"] = "refinement-small"
+    app.run()
+    assert not app.exception
+    assert any("D is 0.380 lower than A in NLI citation precision" in one.proto.body for one in app.get("html"))
 
 
 def test_shipped_runs_bring_no_words_of_public_sets():
