@@ -8,6 +8,7 @@ import streamlit as st
 
 from components import state
 from components.cache import analyses, workbench
+from components.checking import check_button
 from components.diff import OTHERS, aligned_passages, differences, one_side
 from components.frame import told_apart
 from components.heading import heading
@@ -19,6 +20,7 @@ from components.state import open_case_id
 from engine.analyses.case_verdict import case_verdict
 from engine.analyses.refinement import title_of
 from engine.answer.citations import without_markers
+from engine.cases.places import verdicts
 from engine.cases.query import CaseRow
 from engine.cases.review import Review, review_of
 from engine.core.errors import GroundworkError
@@ -26,7 +28,7 @@ from engine.core.settings import setting_labels
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.models.defaults import default_for
-from engine.report.compare import NOT_SET, Comparison, compare_cases, conditions, side
+from engine.report.compare import NO_VERDICT, NOT_SET, Comparison, compare_cases, conditions, side
 
 LISTED = 1_000  # cases offered by the two pickers
 LONGEST = 32  # characters of a question in a picker
@@ -50,11 +52,25 @@ def pick() -> tuple[str, str] | None:
             "No other answer to this question is in the library. Choose a case on the right, ask the question again"
             " with another writer or method, or run conditions on the Refinement page."
         )
+        if left:
+            what_can_be_done(workbench().cases.load(left.partition(":")[0]))
         return None
     if left == right:
         st.info("Both sides show the same answer. Choose another case or another condition.")
         return None
     return left, right
+
+
+def what_can_be_done(case: Case) -> None:
+    """The ways to another answer to a case's question."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if case.corpus and st.button("Ask the left question again", key="ask_again"):
+            state.set_value("question", case.question)
+            state.set_value("ask_corpus", case.corpus)
+            state.set_value(state.ASKING, True)
+            st.switch_page("pages/ask/ask.py", query_params={"case": case.id})
+        if st.button("Run conditions on the left case", key="run_conditions"):
+            st.switch_page("pages/inspect/refinement.py", query_params={"case": case.id})
 
 
 def labels(rows: Sequence[CaseRow]) -> dict[str, str]:
@@ -134,23 +150,36 @@ def answer_head(case: Case, review: Review, condition: str) -> None:
     """Who wrote an answer, its facts by state, and its citations."""
     title = ": ".join(filter(None, (case.stamp.model, title_of(condition))))
     verdict = case_verdict(case, review)
-    checked = verdict.headline.removesuffix(".") if verdict else "Not checked"
+    kept = "The facts of A are compared" if condition and not is_unchecked(case) else "Not checked"
+    checked = verdict.headline.removesuffix(".") if verdict else kept
     cited = verdict.cited if verdict and verdict.citations else counted(len(case.answer.citations), "citation")
     facts = f"{checked}. {cited}."
     show(tag("h3", escape(title)) + tag("p", escape(facts), class_="gw-note"))
+    if is_unchecked(case) and not condition and case.answer.text.strip() and not case.answer.refused:
+        check_button(case, key=f"check_{case.id}")
 
 
-def summary(found: Comparison) -> str:
-    """How many words only one side has, how many passages differ and in what, and how many verdicts."""
+def is_unchecked(case: Case) -> bool:
+    """Whether the answer has no verdict at all; a condition of a refinement may have those of A's facts."""
+    return not any(next(verdicts(analysis), None) for analysis in case.analyses)
+
+
+def summary(found: Comparison, unchecked: Sequence[str]) -> str:
+    """How many words only one side has, how many passages differ and in what, and how many verdicts.
+
+    `unchecked` are the sides that have no verdicts.
+    """
     texts = ("".join(word.text for word in found.words if word.change == change) for change in ("removed", "added"))
     left, right = (len(re.findall(r"\w+", without_markers(text))) for text in texts)
     counts = Counter(what for passage in found.passages for what in passage.differences)
     passages = ", ".join(f"{count:,} {what}" for what, count in counts.items()) or "all used alike"
-    verdicts = "" if found.questions_differ else f" {counted(len(found.verdicts), 'verdict')} differ."
+    differ = "" if found.questions_differ else f" {counted(len(found.verdicts), 'verdict')} differ."
+    neither = len(unchecked) == len(OTHERS)
+    lacking = "Neither answer is checked." if neither else f"The answer on the {''.join(unchecked)} is not checked."
     attribution = "" if found.methods else " The answers have no attribution method in common."
     return (
         f"{counted(left, 'word')} only on the left, {right:,} only on the right (underlined)."
-        f" Passages: {passages}.{verdicts}{attribution}"
+        f" Passages: {passages}.{f' {lacking}' if unchecked else differ}{attribution}"
     )
 
 
@@ -184,19 +213,24 @@ if chosen is not None:
     left, right = on_one_scale(left, right)
     reviews = review_of(left_marks), review_of(right_marks)
     found = compare_cases(left, right, *reviews)
+    unchecked = [name for name, case in (("left", left), ("right", right)) if is_unchecked(case)]
     with page:
         if found.questions_differ:
-            st.warning("The two questions differ, so the answers are not comparable.")
+            st.warning(
+                "The two questions differ, so the answers are not comparable. Choose two answers to one question."
+            )
+            what_can_be_done(store.load(chosen[0].partition(":")[0]))
         else:
             show(tag("h2", escape(left.question), class_="gw-question"))
-        show(tag("p", escape(summary(found)), class_="gw-lead"))
+        show(tag("p", escape(summary(found, unchecked)), class_="gw-lead"))
         sides = zip(st.columns(2, gap="large"), (left, right), reviews, chosen, OTHERS, strict=True)
         for column, case, review, name, other in sides:
             with column:
                 answer_head(case, review, name.partition(":")[2])
                 one_side(found.words, other)
         aligned_passages(found)
-        for what, rows in (("Scores", found.scores), ("Verdicts", found.verdicts), ("Reviews", found.reviews)):
+        differing = [row for row in found.verdicts if not unchecked or NO_VERDICT not in (row.left, row.right)]
+        for what, rows in (("Scores", found.scores), ("Verdicts", differing), ("Reviews", found.reviews)):
             if rows:
                 st.header(f"{what} that differ")
                 differences((row.name, row.left, row.right) for row in rows)

@@ -25,9 +25,9 @@ from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_case_verdict import checked
 
 
-def opened(page: str) -> AppTest:
+def opened(page: str, case: str = "first") -> AppTest:
     made = AppTest.from_file(f"../../pages/review/{page}.py", default_timeout=60)
-    made.query_params["case"] = "first"
+    made.query_params["case"] = case
     return made.run()
 
 
@@ -315,6 +315,26 @@ def test_compare_shows_what_differs(app):
     assert "made with the same model, settings and versions" in page_text(app)
 
 
+def test_compare_says_which_answer_is_not_checked_and_offers_the_check():
+    components.cache.workbench.clear()
+    store().save(checked())
+    store().save(replace(checked(), id="twin", analyses=()))
+    app = opened("compare", "case")
+    assert not app.exception
+    assert "The answer on the right is not checked." in page_text(app) and "verdicts differ" not in page_text(app)
+    assert [one.key for one in app.button if one.label == "Check the answer"] == ["check_twin"]
+    assert "Verdicts that differ" not in [header.value for header in app.header]
+
+
+def test_compare_offers_a_way_to_an_answer_that_can_be_compared(app):
+    app = opened("compare")
+    assert "Run conditions on the left case" in [one.label for one in app.button]
+    store().save(replace(full_case("first"), corpus="notes"))
+    button(app.run(), "Ask the left question again").click().run()
+    assert app.session_state["question"] == full_case("first").question
+    assert app.session_state["ask_corpus"] == "notes"
+
+
 def choose_right(app, name):
     return next(box for box in app.selectbox if box.label == "Right").set_value(name).run()
 
@@ -342,7 +362,8 @@ def test_compare_shows_the_answers_first_and_the_settings_folded_below():
     assert not app.exception
     drawn = " ".join(str(node.proto) for node in app.main)
     blocks = (
-        "0 words only on the left, 2 only on the right (underlined). Passages: 1 cited differently. 0 verdicts differ.",
+        "0 words only on the left, 2 only on the right (underlined). Passages: 1 cited differently.",
+        "Neither answer is checked.",
         "<h3>reader</h3>",
         "Not checked. 2 citations.",
         "<h3>scribe</h3>",
