@@ -19,6 +19,7 @@ MOST_ROWS = 6  # more are scrolled
 ROW_HEIGHT = 66  # pixels: from 65 on a table breaks its lines; three fit
 LONGEST = 100  # characters of a question, which fill three lines
 CURRENT = "►"  # before the question of the open case
+OPEN = "background-color: rgba(23, 138, 128, 0.16)"  # its row
 WIDE, NARROW = 200, 96  # pixels of a filter; six of them fit in a row at 1280
 
 
@@ -46,21 +47,9 @@ def _days(key: str) -> dict[str, str]:
     return {name: day.isoformat() for name, day in days.items() if day is not None}
 
 
-# A window of 1024 has room for the columns up to "citations", which are read first, one of 1280 for all but the last.
-WIDTHS = {
-    "question": 240,
-    "facts": 160,
-    "borne out": 72,
-    "citations": 66,
-    "review": 108,
-    "changed": 80,
-    "written by": 87,
-    "corpus": 112,
-}
-SHARES = {
-    "borne out": "Share of facts that are borne out, by the last check",
-    "citations": "Share of citations whose passage bears out a fact in the sentence",
-}
+# A window of 1024 has room for the columns up to "facts", which are read first, one of 1280 for all.
+WIDTHS = {"question": 230, "review": 100, "facts": 150, "citations": 66, "changed": 80, "written by": 80, "corpus": 108}
+CITED = "Share of citations whose passage bears out a fact in the sentence"
 
 
 def case_table(
@@ -89,8 +78,9 @@ def case_table(
     for row, line in zip(rows, lines, strict=True):
         line["question"] = f"{CURRENT} {line['question']}" if row.id == current else line["question"]
     table = pd.DataFrame(lines, columns=list(WIDTHS))
+    look = [OPEN if row.id == current else "" for row in rows]
     picked = st.dataframe(
-        table,
+        table.style.apply(lambda column: look),
         hide_index=True,
         placeholder="–",
         height="content" if len(rows) <= MOST_ROWS else 420,
@@ -112,20 +102,15 @@ def _line(row: CaseRow, quality: Quality) -> dict[str, object]:
         "facts": quality.headline,
         "written by": cell(row.model),
         "corpus": cell(row.corpus or ""),
-        "changed": row.updated[:16].replace("T", " "),
+        "changed": row.updated[:10],
         "review": f"{quality.conclusion},{by}" if quality.conclusion else f"{status_name(row.status)}{by}",
-        **_shares(quality),
+        "citations": None if quality.citation_precision is None else 100 * quality.citation_precision,
     }
 
 
-def _shares(quality: Quality) -> dict[str, float | None]:
-    shares = (quality.borne_out_share, quality.citation_precision)
-    return {name: None if share is None else 100 * share for name, share in zip(SHARES, shares, strict=True)}
-
-
 def _column(name: str, width: int) -> ColumnConfig:
-    if name in SHARES:
-        return st.column_config.NumberColumn(width=width, format="%.0f%%", help=SHARES[name])
+    if name == "citations":
+        return st.column_config.NumberColumn(width=width, format="%.0f%%", help=CITED)
     return st.column_config.TextColumn(width=width)
 
 

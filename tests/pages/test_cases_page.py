@@ -63,12 +63,13 @@ def test_the_page_lists_the_library_and_the_open_case(app):
     assert [t.label for t in app.tabs][-3:] == ["Review", "Report and export", "Replay"]
     assert "2 cases" in page_text(app)
     table = app.dataframe[0].value
-    first = ["question", "facts", "borne out", "citations"]  # seen at 1024 pixels
-    assert list(table.columns[:4]) == first and sum(WIDTHS[name] for name in first) <= 550
+    first = ["question", "review", "facts"]  # seen at 1024 pixels
+    assert list(table.columns[:3]) == first and sum(WIDTHS[name] for name in first) <= 550
+    assert sum(WIDTHS.values()) <= 814  # seen at 1280 pixels
     assert [asked.startswith("►") for asked in table["question"]].count(True) == 1
-    assert WIDTHS["question"] >= 240  # three lines hold most questions
+    assert WIDTHS["question"] >= 230  # three lines hold most questions
     assert "Sort by" not in [box.label for box in app.selectbox]  # the heads of the table sort it
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", changed) for changed in table["changed"])
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", changed) for changed in table["changed"])
 
 
 def test_a_search_narrows_the_table_and_nothing_found_says_what_to_do(app):
@@ -85,8 +86,7 @@ def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
     table = app.dataframe[0].value
     line = table[table["question"] == "What of the bridge?"].iloc[0]
     assert line["facts"] == "3 facts: 1 borne out, 1 contradicted, 1 not found"
-    assert round(line["borne out"]) == 33
-    assert table["borne out"].isna().sum() == 2 and list(table["facts"]).count("not checked") == 2
+    assert list(table["facts"]).count("not checked") == 2
     assert set(table["review"]) == {"not reviewed"}
     board = app.dataframe[1].value
     assert list(board["writer"]) == ["someone"] and [round(share) for share in board["borne out"]] == [33]
