@@ -96,7 +96,7 @@ def _answers(case: Case, verdict: CaseVerdict) -> str:
     answered = probably_answered(case)
     if not answered or verdict.signed_off or doubt_about(case, verdict):
         return ""
-    quoted = "Every fact is in the words of its source. Read whether they answer the question. "
+    quoted = "The facts are quoted, so nothing was judged. "
     return f"{quoted if verdict.quoted else ''}{answered}"
 
 
