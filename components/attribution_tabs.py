@@ -39,6 +39,7 @@ from engine.report.drawings import drawn_contrast, drawn_faithfulness
 
 CONTRAST_LEAD = "Why these words and not others? Each passage is left out, to see which of the two it makes likelier."
 OTHER_WORDS = "Other words"
+FIELDS = (("Words of the answer", "as the answer has them"), ("Compared with", "other words in their place"))
 BAR_HEIGHT = 34  # pixels of a bar with its gap
 SENTENCE_CHARACTERS = 80  # of a sentence in the picker
 TITLE_CHARACTERS = 48  # of a passage's title next to its bar
@@ -144,10 +145,11 @@ def contrast_tab(case: Case, model: str) -> None:
         names = [*pairs, OTHER_WORDS]
         picked = st.pills("Edits of the check", names, default=names[0], format_func=plain, key=f"contrast_{case.id}")
         chosen = picked or OTHER_WORDS
-    places = zip(st.columns(2), ("Words of the answer", "Compared with"), pairs.get(chosen, ("", "")), strict=True)
     written, instead = (
-        place.text_input(label, value, key=f"{label}_{case.id}_{chosen}", persist_state="session").strip()
-        for place, label, value in places
+        place.text_input(
+            label, value, key=f"{label}_{case.id}_{chosen}", persist_state="session", placeholder=empty
+        ).strip()
+        for place, (label, empty), value in zip(st.columns(2), FIELDS, pairs.get(chosen, ("", "")), strict=True)
     )
     run = state.run_of(f"{CONTRAST.name}:{case.id}")
     view = partial(_draw_contrasts, written=written, instead=instead)
@@ -157,6 +159,7 @@ def contrast_tab(case: Case, model: str) -> None:
         done = any(one.stamp.model == model and one.stamp.settings.get("options") == own for one in _contrasts_of(case))
         ask_for(case, CONTRAST.name, "Compare", model, options=asked, lead=CONTRAST_LEAD, done=done, view=view)
     else:
+        st.button("Compare", type="primary", disabled=True, help="Enter words of the answer, and other words.")
         view(case)
 
 

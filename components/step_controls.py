@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from components import state
-from components.analysis_run import begin as start_analysis, frozen, is_open
+from components.analysis_run import FROZEN, begin as start_analysis, frozen, is_open
 from components.cache import workbench
 from components.html import escape, plain, show, tag, visible
 from components.model_choice import model_title, writer_options
@@ -211,11 +211,10 @@ def _ask_model(case: Case, solution: Solution, key: str) -> None:
         "Rated by the model", default_for("judges").model, key=f"{key}_judge", placeholder="openai:MODEL@BASE_URL"
     )
     count = sum(len(step.search.hits) for step in solution.steps if step.search)
-    if right.button(
-        f"Rate {counted(count, 'passage')}: {counted(count, 'call')}",
-        key=f"{key}_rate",
-        disabled=not (judge and is_open(case)),
-    ):
+    lacking = "" if judge else "Enter the model first."
+    lacking = lacking if is_open(case) else FROZEN
+    label = f"Rate {counted(count, 'passage')}: {counted(count, 'call')}"
+    if right.button(label, key=f"{key}_rate", disabled=bool(lacking), help=lacking or None):
         options = RelevanceOptions(judge=judge, method=solution.method, model=solution.model)
         start_analysis(case, RELEVANCE, options, name)
         st.rerun()

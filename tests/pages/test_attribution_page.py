@@ -583,7 +583,10 @@ def test_words_are_counted_without_a_model_and_a_click_adds_them_to_the_report(a
 def test_words_of_the_answer_are_contrasted_with_others(app, case, sample_home):
     save_tiny(sample_home / "models" / "scorer")
     on_tab(app, case, "Contrast", "scorer")
+    compare = next(button for button in app.button if button.label == "Compare")
+    assert compare.disabled and compare.help == "Enter words of the answer, and other words."
     written, instead = (next(box for box in app.text_input if box.label == name) for name in CONTRASTED)
+    assert written.placeholder and instead.placeholder
     written.input("nowhere to be found").run()
     instead.input("grey").run()
     assert any("does not have the words" in error.value for error in app.error)

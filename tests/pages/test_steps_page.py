@@ -157,3 +157,5 @@ def test_a_signed_off_case_takes_no_level_and_says_so(app):
     next(field for field in app.text_input if field.label == "Reviewer").set_value("Ada").run()
     assert level(app).disabled
     assert any("Make a new version of it to rate passages." in caption.value for caption in app.caption)
+    rate = next(button for button in app.button if button.label.startswith("Rate "))
+    assert rate.disabled and rate.help == "This case is signed off. Make a new version of it to run this."
