@@ -31,22 +31,19 @@ class Example(NamedTuple):
     page: str
 
 
-_ADDS = "Adds all four examples to your library."
 EXAMPLES = {
     AUDITED: Example(
-        "Open the audited example",
-        f"An answer with planted errors: checked, edited and signed off. {_ADDS}",
-        "ask/audit",
+        "Open the audited example", "An answer with planted errors: checked, edited and signed off.", "ask/audit"
     ),
-    EXAMPLE: Example("Open the worked example", f"One question: checked, attributed and refined. {_ADDS}", "ask/ask"),
+    EXAMPLE: Example("Open the worked example", "One question: checked, attributed and refined.", "ask/ask"),
     SOLVED: Example(
         "Open the solved example",
-        f"A physics problem that a larger model solved step by step, with what each step read. {_ADDS}",
+        "A physics problem that a larger model solved step by step, with what each step read.",
         "inspect/steps",
     ),
     SELF_REFINED: Example(
         "Open a second pass that fails",
-        f"A larger model criticizes its own supported answer and adds claims that no passage bears out. {_ADDS}",
+        "A larger model criticizes its own supported answer and adds claims that no passage bears out.",
         "inspect/refinement",
     ),
 }
@@ -119,14 +116,14 @@ def _row_of(case_id: str) -> list[CaseRow]:
 
 
 def _have_example(name: str) -> None:
-    """Put the examples that are missing into the library; this one also out of the bin."""
-    take_in(workbench().cases)
+    """Put an example into the library if it is missing, also out of the bin."""
+    take_in(workbench().cases, name)
     if not _row_of(name) and workbench().cases.has(name):
         workbench().cases.restore(name)
 
 
 def _examples() -> None:
-    """Offer the cases that ship with the project; folded once the library holds them."""
+    """Offer the cases that ship with the project; folded once the library holds them all."""
     held = all(workbench().cases.has(name) for name in EXAMPLES)
     with st.expander("Examples", expanded=not held):
         for name, example in EXAMPLES.items():

@@ -11,17 +11,13 @@ FOLDER = Path(__file__).resolve().parent.parent / "pages"
 SECTIONS = {
     "Ask": {"ask/ask": "Ask", "ask/audit": "Audit", "ask/corpora": "Corpora"},
     "Inspect": {
+        "inspect/facts": "Facts",
         "inspect/attribution": "Attribution",
         "inspect/refinement": "Refinement",
-        "inspect/facts": "Facts",
         "inspect/steps": "Steps",
     },
-    "Review": {
-        "review/cases": "Cases",
-        "review/compare": "Compare",
-        "review/evaluate": "Evaluate",
-        "review/settings": "Settings",
-    },
+    "Review": {"review/cases": "Cases", "review/compare": "Compare", "review/evaluate": "Evaluate"},
+    "Set up": {"review/settings": "Settings"},
 }
 FIRST = "ask/ask"
 

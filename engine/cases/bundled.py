@@ -41,9 +41,9 @@ def audit_example() -> AuditRecord:
     return decoded(AUDIT.read_bytes(), AuditRecord)
 
 
-def take_in(cases: CaseStore) -> None:
-    """Put into a library those that are not there (they may be in its bin)."""
+def take_in(cases: CaseStore, only: str = "") -> None:
+    """Put into a library those that are not there (they may be in its bin), or `only` that one."""
     for case_id, path in bundled().items():
-        if not cases.has(case_id):
+        if only in ("", case_id) and not cases.has(case_id):
             found = read_case_file(gzip.decompress(path.read_bytes()))
             cases.put(found.case, found.history)

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from components.frame import RECENT
-from engine.cases.bundled import SOLVED, take_in
+from engine.cases.bundled import EXAMPLE, SOLVED, take_in
 from engine.corpus.samples import FIRST_CASE
 
 APP = str(Path(__file__).resolve().parent.parent.parent / "app.py")
@@ -32,8 +32,10 @@ def test_an_example_opens_on_the_page_that_shows_it_and_the_others_stay_within_r
     app.sidebar.button[2].click().run()
     assert not app.exception
     assert [title.value for title in app.title] == ["Steps"]
-    assert components.cache.workbench().cases.has(SOLVED)
+    cases = components.cache.workbench().cases
+    assert cases.has(SOLVED) and not cases.has(EXAMPLE)  # only what was opened comes into the library
     assert [button.label for button in app.sidebar.button] == labels
+    assert next(fold for fold in app.sidebar.expander if fold.label == "Examples").proto.expanded
 
 
 def test_a_new_session_opens_the_newest_case_where_the_first_one_was_deleted(app):
