@@ -87,9 +87,10 @@ def finish(case_id: str, run: Run[Case] | Shared | None) -> None:
     """
     if state.first_time(f"asked {case_id}") and workbench().cases.has(case_id):
         state.open_case(case_id)
+        redraw()  # the case picker, drawn before, shows the new case
     if run is None or not run.problem:
         forget()
-        redraw()  # the case picker, drawn before, shows the new case
+        redraw()
 
 
 def forget() -> None:
