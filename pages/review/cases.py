@@ -95,8 +95,8 @@ def review(case: Case, verdict: CaseVerdict | None) -> None:
     else:
         checked_answer(case, verdict)
     author = reviewer()
-    if not author:
-        note("Enter your name to review. The case's history records it.")
+    # A line either way: where it came or went, the fold below would shut.
+    note(f"{'' if author else 'Enter your name to review. '}The case's history records your name.")
 
     def add(draft: MarkDraft, fields: str) -> None:
         write_marks(case.id, (draft,), found.head or None, fields=fields)
