@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import state
 from components.advice import advice_view, quartile_view, task_table
-from components.analysis_run import FROZEN, is_open
+from components.analysis_run import frozen, is_open
 from components.blocks import draw
 from components.cache import analyses, questions, workbench
 from components.case_head import case_head
@@ -245,7 +245,7 @@ elif stored is not None:
             lacking = absent(chosen.model)
             asked = st.button(label, type=look, disabled=not chosen.model or bool(lacking) or not is_open(case))
             cost = workbench().using(chosen.settings).cost(case, REFINEMENT, options)
-            note(FROZEN if not is_open(case) else lacking or cost[:1].upper() + cost[1:])
+            note(lacking or cost[:1].upper() + cost[1:]) if is_open(case) else frozen(case, "refinement")
         if asked:
             begin(case, names, gate, chosen)
             st.rerun()
