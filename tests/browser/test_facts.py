@@ -53,6 +53,7 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     expect(facts).to_have_count(3)
     expect(page.locator(".chip", has_text="edit proposed")).to_have_count(2)
     expect(page.locator(".chip.good")).to_have_text(re.compile(r"^borne out · probability 0\.\d\d$"))
+    page.locator(".detail summary", has_text="Who decided").click()
     expect(page.locator(".detail")).to_contain_text("verdicts are right")
 
     # The keyboard steps through the facts; the filter leaves those that need attention.
