@@ -70,6 +70,7 @@ def test_a_login_leads_to_the_link_a_mark_carries_the_name_and_a_logout_ends_it(
     expect(page.get_by_text(f"Reviewer: {ADA}, as logged in")).to_be_visible()
     expect(page.get_by_role("link", name="ada@example.org")).to_have_count(0)
     expect(page.get_by_role("textbox", name="Reviewer")).to_have_count(0)
+    page.get_by_text("Add a note, a relevance label").click()
     page.get_by_role("textbox", name="Note", exact=True).fill("Checked against the handbook.")
     page.get_by_role("button", name="Add to the history").click()
     expect(page.get_by_text("The whole history (1 entry)")).to_be_visible()
