@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import wraps
 from io import TextIOBase
@@ -194,7 +195,8 @@ def _looked_at(
 ) -> Iterator[tuple[str, V | GroundworkError]]:
     """The items, in groups of which `ahead` has seen the records."""
     while group := list(islice(items, GROUP)):
-        ahead([record for _, record in group if not isinstance(record, GroundworkError)])
+        with suppress(GroundworkError):  # told in the place of the record that it is of
+            ahead([record for _, record in group if not isinstance(record, GroundworkError)])
         yield from group
 
 

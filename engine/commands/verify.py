@@ -70,13 +70,16 @@ def check(file: TextIO, verifier: str, bench: Workbench) -> None:
     Example: python -m engine check claims.jsonl
     """
     options, context = claims.ByVerifier(verifier=verifier), bench.context(shared.progress())
-    judge = remembering(FactsOptions(verifier=verifier).load(bench.tools).verifier)  # one that is none is told now
+    loaded = FactsOptions(verifier=verifier).load(bench.tools).verifier  # one that is none is told now
+    judge = loaded
     context = replace(context, tools=replace(bench.tools, verifier=lambda name: judge))
 
     def ahead(records: Sequence[ClaimRecord]) -> None:
         """Many pairs are judged in the time of a few; the verdicts are those of each alone."""
+        nonlocal judge
         if not verifier.startswith(LANGUAGE_MODEL):
-            judge.judge([(composed(one.claim), composed(one.evidence)) for one in records])
+            judge = remembering(loaded)  # the memory of one group: a file may be long
+            judge.judge([(composed(one.claim), composed(one.evidence)) for one in records], context.watch)
 
     def work(record: ClaimRecord) -> list[shared.Record]:
         (found,) = claims.CHECK.of(bench.examine(record.as_case(), claims.CHECK.name, options, context))

@@ -182,7 +182,7 @@ def test_a_prompt_over_the_window_is_said_and_not_an_empty_page(app, page, refin
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_role("button", name="Run the missing conditions")).to_be_visible(timeout=400_000)
     expect(card(page, "A")).to_contain_text("prompt too long")
-    expect(card(page, "D")).to_contain_text("There is no baseline answer")
+    expect(card(page, "D")).to_contain_text("The baseline has no answer")
 
 
 def test_a_model_that_is_not_there_is_said(app, page, refined):

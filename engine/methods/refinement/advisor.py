@@ -185,7 +185,7 @@ def specific_words(question: str) -> tuple[str, ...]:
 def overlap(s3: float | None) -> Proxy:
     """S3 of the baseline answer: low is itself a sign of noisy retrieval."""
     if s3 is None:
-        return Proxy(name="S3 of the answer", figure=None, part=None, sentence="There is no baseline answer yet.")
+        return Proxy(name="S3 of the answer", figure=None, part=None, sentence="The baseline has no answer yet.")
     sentence = f"{s3:.0%} of the answer's content words are in the passages."
     return Proxy(name="S3 of the answer", figure=s3, part=_clip(1 - s3), sentence=sentence)
 

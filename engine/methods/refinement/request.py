@@ -242,7 +242,7 @@ def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch
     """S1 to S3 of A as far as they can be computed; values known from `value` are not scored again."""
     answer, memory = value.baseline, value.variants["B"].answer if "B" in value.variants else None
     if answer is None:
-        return Signals(missing=dict.fromkeys(("S1", "S2", "S3"), "There is no baseline answer.")), {}
+        return Signals(missing=dict.fromkeys(("S1", "S2", "S3"), "The baseline has no answer.")), {}
     missing = {}
     if memory is None:
         missing["S1"] = "There is no answer without passages (condition B)."

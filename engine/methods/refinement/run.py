@@ -123,7 +123,7 @@ def given(answer: Answer, conditions: Conditions) -> Variant:
 def untriggered(name: str, trigger: Trigger, baseline: Answer | None) -> Variant:
     """A itself, or nothing where the rule cannot be asked."""
     if trigger.rule == "unavailable" or baseline is None:
-        problem = trigger.sentence if trigger.rule == "unavailable" else "There is no baseline answer."
+        problem = trigger.sentence if trigger.rule == "unavailable" else "The baseline has no answer."
         return Variant(name=name, outcome="failed", trigger=trigger, problem=problem)
     return Variant(name=name, outcome="not triggered", answer=baseline, trigger=trigger)
 
