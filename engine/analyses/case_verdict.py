@@ -422,6 +422,7 @@ def fact_verdict(
 ) -> FactVerdict:
     """The verdict by the reviewer's mark, else by the check; an edited fact has the probability after the edit."""
     stand, ruling = own_stand(mark.value) if mark else fact.stand, fact.ruling
+    window = ruling.window if ruling and fact.stand != "not found" else (0, 0)
     if stand != "borne out" and _all_accepted(edits):
         ruling = fact.edit.ruling if fact.edit else None
     return FactVerdict(
@@ -429,7 +430,7 @@ def fact_verdict(
         text=fact.fact.text,
         stand=stand,
         by=mark.author if mark else ruling.by if ruling else "",
-        quote=_quote(fact.fact.text, fact.evidence) if fact.evidence else None,
+        quote=_quote(fact.fact.text, fact.evidence, window) if fact.evidence else None,
         against=_against(fact),
         probability=ruling.scores.get(ruling.verdict) if ruling else None,
         proposed=fact.edit.after if fact.edit else "",
@@ -488,9 +489,9 @@ def check_verdict(draft: MarkDraft) -> None:
 
 
 @lru_cache(maxsize=4096)  # every page of a case shows its verdict, at every click
-def _quote(fact: str, one: Evidence) -> QuotedEvidence | None:
-    """The sentence with most of the fact's words; None where none of them is there: any sentence would do as well."""
-    span, title = closest_sentence(fact, one), one.title or one.document
+def _quote(fact: str, one: Evidence, window: Span = (0, 0)) -> QuotedEvidence | None:
+    """The sentence with most of the fact's words; where none is there the `window` that decided, None without one."""
+    span, title = closest_sentence(fact, one) or (window if any(window) else None), one.title or one.document
     return QuotedEvidence(text=one.text, start=span[0], end=span[1], title=title, number=one.number) if span else None
 
 
