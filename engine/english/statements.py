@@ -72,6 +72,7 @@ _ASKING = word_set("must should shall")
 _CHOOSING = word_set("whichever whatever whoever whomever")
 _BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
 _WITH_ARTICLE = ("States", "Kingdom", "Netherlands", "Republic", "Emirates", "Philippines")
+_PLACED = ("GPE", "LOC", "FAC", "ORG")  # what a country or town behind a comma is the place of
 _BARE = word_set("part north south east west")  # of
 _CAUSING = word_set(
     "lead leads led leading cause causes caused causing make makes made making mean means meant meaning allow allows"
@@ -247,7 +248,7 @@ class Sentence:
         forms = _finite_forms(root, auxiliary)
         words = self.below(root)
         if root.dep_ == "appos" and all(c.dep_ == "compound" for c in root.lefts):
-            if root.ent_type_ == noun.ent_type_ == "GPE":  # "Cork, Ireland"
+            if root.ent_type_ == "GPE" and noun.ent_type_ in _PLACED:  # "Cork, Ireland", "Vale Ltd, Cork"
                 auxiliary += " in the" if root.text in _WITH_ARTICLE else " in"
                 words = tuple(t for t in words if t.i <= root.i)
             elif root.tag_ == "NN" and root.lower_ not in _BARE and not any(t.pos_ == "PROPN" for t in root.lefts):

@@ -646,6 +646,7 @@ def test_a_participle_becomes_a_finite_verb(sentence, facts):
         ),
         ("He swam in San Diego–Tijuana.", ["He swam in San Diego–Tijuana"]),
         ("She lives in Cork, Ireland.", ["She lives in Cork", "Cork is in Ireland"]),
+        ("The rent was paid to Vale Ltd, Dublin.", ["The rent was paid to Vale Ltd", "Vale Ltd is in Dublin"]),
         ("Ann is an able clerk and actor.", ["Ann is an able clerk", "Ann is an actor"]),
         ("It has ten towns (all ports).", ["It has ten towns", "ten towns are all ports"]),
         ("It cut off (by land) Cork and Galway.", ["It cut off (by land) Cork", "It cut off (by land) Galway"]),
