@@ -4,7 +4,7 @@
 
 writes them again (after a change of the bundled models). The reader quotes the answer and the embedded model scores it.
 `--writer` writes the second passes and solves the problem (`--solved`: this alone). `--checked` checks the worked
-example again and leaves the rest (after a change of the verifier). Qwen was given two problems and solved one, which is
+example and the second pass that fails again and leaves the rest (after a change of the verifier). Qwen was given two problems and solved one, which is
 the one here. Each number carries the stamp of its run, and replay scores it again as in any other case.
 """
 
@@ -21,7 +21,7 @@ from engine.analyses.refinement import RefinementOptions, facts_of
 from engine.analyses.steps import StepsOptions, new_case
 from engine.analyses.token_map import MapRows, TokenMap
 from engine.answer.in_documents import answered_probability
-from engine.cases.bundled import EXAMPLE, SOLVED, file_of, take_in
+from engine.cases.bundled import EXAMPLE, SELF_REFINED, SOLVED, file_of, take_in
 from engine.cases.case_file import write_case_file
 from engine.core.files import now
 from engine.core.settings import Settings
@@ -52,18 +52,19 @@ def make(bench: Workbench, writer: str) -> Case:
     return bench.cases.update(EXAMPLE, lambda saved: replace(saved, tags=("worked example",)))
 
 
-def check(bench: Workbench) -> Case:
-    """The worked example as it is, with what the verifier says, and whether the passages answer, made anew."""
-    take_in(bench.cases)
-    again = (USED_SUPPORTS, FACTS)
+def check(bench: Workbench, case_id: str) -> Case:
+    """A bundled case as it is, with what the verifier says, and whether the passages answer, made anew."""
+    take_in(bench.cases, case_id)
+    stored = [analysis.kind for analysis in bench.cases.load(case_id).analyses]
+    again = (*(kind for kind in stored if kind == USED_SUPPORTS), FACTS)
     bench.cases.update(
-        EXAMPLE, lambda saved: replace(saved, analyses=tuple(a for a in saved.analyses if a.kind not in again))
+        case_id, lambda saved: replace(saved, analyses=tuple(a for a in saved.analyses if a.kind not in again))
     )
     for kind in again:
-        bench.analyse(EXAMPLE, kind)
-    second_pass = second_pass_on(bench.cases.load(EXAMPLE), bench)
+        bench.analyse(case_id, kind)
+    second_pass = second_pass_on(bench.cases.load(case_id), bench)
     found = answered_probability(second_pass.question, second_pass.passages, bench.embedder)
-    return bench.cases.update(EXAMPLE, lambda _: replace(second_pass, answerable=found))
+    return bench.cases.update(case_id, lambda _: replace(second_pass, answerable=found))
 
 
 def second_pass_on(case: Case, bench: Workbench) -> Case:
@@ -111,12 +112,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writer", default=WRITER)
     parser.add_argument("--solved", action="store_true", help="the solved example alone")
-    parser.add_argument("--checked", action="store_true", help="check the worked example again, and nothing else")
+    parser.add_argument("--checked", action="store_true", help="check the stored answers again, and nothing else")
     asked = parser.parse_args()
     bench = Workbench(Settings().with_values(SETTINGS))
     bench.prepare_first()
     if asked.checked:
-        write(bench, check(bench))
+        for case_id in (EXAMPLE, SELF_REFINED):
+            write(bench, check(bench, case_id))
         return
     if not asked.solved:
         write(bench, make(bench, asked.writer))

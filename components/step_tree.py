@@ -170,35 +170,26 @@ def runs_table(
     runs: Sequence[Solution], gold: Collection[str], right: int | None, read: Sequence[frozenset[str]]
 ) -> None:
     """Every run of the same problem: answer, what it cost, and of a sample problem what it found."""
-    heads = (
-        "Method",
-        "Answer",
-        "T",
-        "Steps",
-        "Passages read",
-        "Gold found",
-        "Calls",
-        "Tokens written",
-        "Seconds",
-        "Model",
-    )
+    found = ("Gold found",) if gold else ()
+    heads = ("Method", "Model", "Answer", "T", "Steps", "Passages read", *found, "Calls", "Tokens written", "Seconds")
     rows = (_run_row(run, gold, right, ids) for run, ids in zip(runs, read, strict=True))
-    draw(table("", heads, rows, numeric=range(2, len(heads) - 1)))
+    draw(table("", heads, rows, numeric=range(3, len(heads))))
 
 
 def _run_row(run: Solution, gold: Collection[str], right: int | None, ids: frozenset[str]) -> tuple[str, ...]:
     cost = run.cost
+    found = f"{len(ids & set(gold))} of {len(gold)}" if cost.searches else "no search"
     return (
         method_of(run.method).label,
+        run.model,
         _answer(run, right),
         "none" if run.threshold is None else f"{run.threshold:.2f}",
         str(len(run.steps)) if run.decomposition else "none",
         str(len(ids)) if cost.searches else "no search",
-        f"{len(ids & set(gold))} of {len(gold)}" if gold and cost.searches else "not known",
+        *((found,) if gold else ()),
         str(cost.calls),
         "not counted" if cost.written is None else f"{cost.written:,}",
         f"{cost.seconds:.1f}",
-        run.model,
     )
 
 

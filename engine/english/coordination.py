@@ -209,13 +209,23 @@ def _shares_clause(chain: Sequence[Token], held: set[int]) -> bool:
 def _is_bound(word: Token, root: Token) -> bool:
     """Do "between", a condition, a gap or a relative phrase ("in which A is cut and sold") hold the parts together?"""
     relative = relative_word(word) if word.dep_ == "relcl" and word != root else None
-    return (relative is not None and relative.dep_ not in SUBJECTS) or any(
-        above.lower_ in ("between", "among")
-        or (above.dep_ in ("prep", "agent") and has_gap(above))
-        or any(c.dep_ == "mark" and c.lower_ in CONDITIONS for c in above.children)
-        or (above.dep_ == "advcl" and above != root and any(c.lower_ in _WHENEVER for c in above.lefts))
-        for above in (word, *word.ancestors)
+    return (
+        (relative is not None and relative.dep_ not in SUBJECTS)
+        or _may_be_closed(word, root)
+        or any(
+            above.lower_ in ("between", "among")
+            or (above.dep_ in ("prep", "agent") and has_gap(above))
+            or any(c.dep_ == "mark" and c.lower_ in CONDITIONS for c in above.children)
+            or (above.dep_ == "advcl" and above != root and any(c.lower_ in _WHENEVER for c in above.lefts))
+            for above in (word, *word.ancestors)
+        )
     )
+
+
+def _may_be_closed(word: Token, root: Token) -> bool:
+    """Is a clause in a series with one that may be the main verb's: "left since it rained, and the mill closed"?"""
+    later = (c for c in word.rights if c.dep_ == "conj" and has_child(c, *SUBJECTS))
+    return word.dep_ == "advcl" and word != root and any(c.doc[c.left_edge.i - 2].text == "," for c in later)
 
 
 def has_gap(phrase: Token) -> bool:
@@ -359,9 +369,8 @@ def _shares_standard(chain: Sequence[Token]) -> bool:
 def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) -> Statement:
     """The statement with one part of the coordination instead of all."""
     first, before = chain[0], max(chain[0].left_edge.i - 1, 0)
-    statement = statement.without(
-        {t.i for t in first.doc[before : first.i] if t.lower_ == "both" and t.dep_ not in SUBJECTS}
-    )
+    in_front = [*first.doc[before : first.i], *(first.head.lefts if first.dep_ == "amod" else ())]
+    statement = statement.without({t.i for t in in_front if t.lower_ == "both" and t.dep_ not in SUBJECTS})
     if first.dep_ in SUBJECTS and _is_enclosed(first):
         statement = statement.without({first.right_edge.i + 1})
     held = {token.i for token in statement.tokens}

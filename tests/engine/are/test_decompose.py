@@ -849,6 +849,14 @@ def test_a_phrase_or_word_that_the_parts_share_is_in_each(sentence, facts):
             ["The software supports dark themes", "The software supports light themes"],
         ),
         (
+            "She fell when both her main and reserve ropes broke.",
+            ["She fell", "her main ropes broke", "her reserve ropes broke"],
+        ),
+        (
+            "Bea completed the role because Bo died before filming ended, and all of the clerks donated the fees.",
+            ["Bea completed the role because Bo died before filming ended, and all of the clerks donated the fees"],
+        ),
+        (
             "The rule applies to Cork and Kerry but not to Oslo.",
             ["The rule applies to Cork but not to Oslo", "The rule applies to Kerry but not to Oslo"],
         ),
