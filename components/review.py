@@ -49,15 +49,14 @@ WHOLE: tuple[Conclusion, ...] = ("stands", "stands as edited")
 def review_status(review: Review, author: str, add: Add, sign: Callable[[], None], *, key: str) -> None:
     """The status and who set it, and the ways on from it; `sign` opens the sign-off."""
     said = [("status", status_name(review.status)), *([("by", review.reviewer)] if review.reviewer else [])]
-    show(chips([*said, *([("conclusion", review.conclusion.value)] if review.conclusion else [])]))
+    show(chips([*said, *([("conclusion", review.conclusion.value)] if review.conclusion else [])]), width="content")
     if review.status == "signed off":
         return
-    with st.container(horizontal=True):
-        for status in STATUSES:
-            signs = status == "signed off"
-            look = {"type": "primary" if signs else "secondary", "disabled": not author, "help": needs_name(author)}
-            if status != review.status and st.button(VERBS[status], key=f"{key}_{status}", **look):
-                sign() if signs else add(MarkDraft(kind="status", author=author, value=status), "")
+    for status in STATUSES:
+        signs = status == "signed off"
+        look = {"type": "primary" if signs else "secondary", "disabled": not author, "help": needs_name(author)}
+        if status != review.status and st.button(VERBS[status], key=f"{key}_{status}", **look):
+            sign() if signs else add(MarkDraft(kind="status", author=author, value=status), "")
 
 
 @st.fragment

@@ -94,14 +94,16 @@ def review(case: Case, verdict: CaseVerdict | None) -> None:
         answer_view(case.answer)
     else:
         checked_answer(case, verdict)
-    author = reviewer()
-    # A line either way: where it came or went, the fold below would shut.
-    note(f"{'' if author else 'Enter your name to review. '}The case's history records your name.")
 
     def add(draft: MarkDraft, fields: str) -> None:
         write_marks(case.id, (draft,), found.head or None, fields=fields)
 
-    review_status(found, author, add, lambda: sign_off_dialog(case, found, author), key="review")
+    key = None if found.status == "signed off" else "decide"  # by which it stays in sight
+    with st.container(horizontal=True, vertical_alignment="bottom", key=key):
+        author = reviewer()
+        review_status(found, author, add, lambda: sign_off_dialog(case, found, author), key="review")
+    # A line either way: where it came or went, the fold below would shut.
+    note(f"{'' if author else 'Enter your name to review. '}The case's history records your name.")
     if found.status == "signed off":
         st.info("This case is frozen. To change it, make a new version: it starts open, with the same content.")
         new_version_button(case.id, key="new_version")

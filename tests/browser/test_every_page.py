@@ -25,6 +25,7 @@ PAGES = (
     "evaluate",
     "settings",
 )
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True}
 LOOKS = [pytest.param({}, id="light"), pytest.param({"color_scheme": "dark"}, id="dark", marks=pytest.mark.long)]
 
 
