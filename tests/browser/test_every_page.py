@@ -86,3 +86,32 @@ def test_the_answer_of_the_example_is_read_whole_without_scrolling_in_it(app, ex
     answer = page.locator(".answer:visible").first
     expect(answer).to_contain_text("until the next period.")
     assert answer.evaluate("box => box.scrollHeight - box.clientHeight") <= 1
+@pytest.mark.parametrize("page", [{}, PHONE], indirect=True)
+def test_the_sign_off_is_in_sight_while_the_evidence_is_read(app, example, page):
+    page.goto(f"{app.url}/cases?case={EXAMPLE}&review=first")
+    page.locator(".card").first.scroll_into_view_if_needed()
+    expect(page.get_by_role("button", name="Sign off")).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+def test_nothing_sticks_out_sideways_on_a_phone(app, example, page):
+    problems = {}
+    for name in PAGES:
+        open_page(app, page, name)
+        if found := sideways(page):
+            problems[name or "ask"] = found
+    assert problems == {}
+
+
+@pytest.mark.parametrize("page", [{"viewport": {"width": 820, "height": 900}}], indirect=True)
+def test_buttons_and_figures_are_read_whole_on_a_narrow_page(app, example, page):
+    open_page(app, page, "attribution")
+    expect(page.get_by_role("button", name="Score the drop of each set")).to_be_visible()
+    whole = "texts => texts.filter(text => text.scrollWidth > text.clientWidth).map(text => text.textContent)"
+    assert page.locator("button .stMarkdownEllipsis:visible").evaluate_all(whole) == []
+    page.get_by_role("tab", name="Faithfulness").click()
+    figures = page.locator("[data-testid=stMetricDelta] .stMarkdownEllipsis:visible")
+    expect(figures).to_have_count(3)
+    assert figures.evaluate_all(whole) == []
+
+
