@@ -15,7 +15,7 @@ LIMIT = 60_000  # characters drawn at once; a browser slows down well before a m
 
 def document_view(document: Document, passages: tuple[Passage, ...]) -> None:
     """Draw the text; each passage has a bar with its number, page and length; overlap is stated."""
-    st.subheader(plain(document.title or document.id))
+    st.header(plain(document.title or document.id))
     words = [len(passage.text.split()) for passage in passages]
     overlapping = sum(a.end > b.start for a, b in itertools.pairwise(passages))
     facts = [

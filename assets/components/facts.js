@@ -92,7 +92,7 @@ export default function (component) {
     if (tell && fact) root.tell("fact", fact.name);
     detail.replaceChildren();
     if (!fact) { detail.append(make("p", "note", "No facts need attention.")); return; }
-    detail.append(make("h4", "", fact.text));
+    detail.append(make("h3", "", fact.text));
     for (const line of fact.lines) detail.append(make("p", "note", line));
     if (fact.details.length)
       detail.append(fold("Who decided, and how sure that is", (more) => more.append(...fact.details.map((line) => make("p", "note", line))), false));

@@ -226,7 +226,7 @@ def look_into(name: str) -> None:
         return
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader(counted(len(snapshot.documents), "document"))
+        st.header(counted(len(snapshot.documents), "document"))
         named = snapshot.listing
         wanted = st.text_input("Find a document", key=f"find_{name}").casefold() if len(named) > MOST_ROWS else ""
         shown = [one for one in named if wanted in f"{one[1]}\n{one[0]}".casefold()] if wanted else named

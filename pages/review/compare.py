@@ -226,6 +226,8 @@ if chosen is not None:
         sides = zip(st.columns(2, gap="large"), (left, right), reviews, chosen, OTHERS, strict=True)
         for column, case, review, name, other in sides:
             with column:
+                if found.questions_differ:
+                    show(tag("h2", escape(case.question), class_="gw-question"))
                 answer_head(case, review, name.partition(":")[2])
                 one_side(found.words, other)
         aligned_passages(found)

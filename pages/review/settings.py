@@ -38,7 +38,7 @@ from engine.report.build import checks_table
 
 def models() -> None:
     """The available models."""
-    st.subheader("Models")
+    st.header("Models")
     rows = (
         (
             model_title(card.name),
@@ -84,7 +84,7 @@ def estimate_of(name: str) -> None:
 
 def add_a_model() -> None:
     """Name a model, add it to the list, test it, or estimate its memory."""
-    st.subheader("Add or test a model")
+    st.header("Add or test a model")
     with st.form("self_test", border=False):
         left, right = st.columns([5, 2])
         source = left.text_input(
@@ -168,7 +168,7 @@ def device() -> str:
 
 def machine() -> None:
     """Data folder, devices, threads, hosts, versions."""
-    st.subheader("This machine")
+    st.header("This machine")
     st.write("Data folder (set GROUNDWORK_HOME to move it)")
     st.code(str(home()), language=None)
     st.write("Model weights (set GROUNDWORK_MODELS to share them between data folders)")

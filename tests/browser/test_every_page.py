@@ -1,4 +1,4 @@
-"""Every page with content, light and dark: axe finds nothing serious, nothing sticks out sideways."""
+"""Every page with content, light and dark: axe finds nothing serious, nothing sticks out, no heading is skipped."""
 
 from __future__ import annotations
 
@@ -53,6 +53,24 @@ def sideways(page):
     )
 
 
+def skipped(page):
+    """Headings that are more than one level below the one before, in components too."""
+    return page.evaluate(
+        """() => {
+          const found = [];
+          const collect = (root) => {
+            for (const element of root.querySelectorAll("*")) {
+              if (/^H[1-6]$/.test(element.tagName) && element.checkVisibility()) found.push(element);
+              if (element.shadowRoot) collect(element.shadowRoot);
+            }
+          };
+          collect(document.querySelector('[data-testid=stMain]'));
+          const level = (heading) => Number(heading.tagName[1]);
+          return found.filter((h, i) => level(h) > (i ? level(found[i - 1]) : 0) + 1).map((h) => h.textContent);
+        }"""
+    )
+
+
 @pytest.mark.parametrize("page", LOOKS, indirect=True)
 def test_axe_finds_nothing_serious_on_any_page(app, example, page):
     problems = {}
@@ -63,29 +81,12 @@ def test_axe_finds_nothing_serious_on_any_page(app, example, page):
             if index:
                 tabs.nth(index).click()
                 still(page)
-            found = serious(page) + sideways(page)
+            found = serious(page) + sideways(page) + skipped(page)
             if found:
                 problems[f"{name or 'ask'} {index}"] = found
     assert problems == {}
 
 
-def test_the_curves_of_faithfulness_tell_their_values_and_load_no_chart_library(app, example, page):
-    open_page(app, page, "attribution")
-    page.get_by_role("tab", name="Faithfulness").click()
-    figures = page.locator("figure svg[role=img]")
-    expect(figures).to_have_count(3)
-    expect(page.locator("figure polyline")).to_have_count(6)
-    first = page.locator("figure circle title").first
-    expect(first).to_have_text(re.compile(r"^most relevant first \(MoRF\): 0\.\d{3} at 0\.00$"))
-    assert not [url for url in page.requests if "plotly" in url.lower()]
-
-
-@pytest.mark.parametrize("name", ["", "attribution"])
-def test_the_answer_of_the_example_is_read_whole_without_scrolling_in_it(app, example, page, name):
-    open_page(app, page, name)
-    answer = page.locator(".answer:visible").first
-    expect(answer).to_contain_text("until the next period.")
-    assert answer.evaluate("box => box.scrollHeight - box.clientHeight") <= 1
 @pytest.mark.parametrize("page", [{}, PHONE], indirect=True)
 def test_the_sign_off_is_in_sight_while_the_evidence_is_read(app, example, page):
     page.goto(f"{app.url}/cases?case={EXAMPLE}&review=first")
@@ -115,3 +116,20 @@ def test_buttons_and_figures_are_read_whole_on_a_narrow_page(app, example, page)
     assert figures.evaluate_all(whole) == []
 
 
+def test_the_curves_of_faithfulness_tell_their_values_and_load_no_chart_library(app, example, page):
+    open_page(app, page, "attribution")
+    page.get_by_role("tab", name="Faithfulness").click()
+    figures = page.locator("figure svg[role=img]")
+    expect(figures).to_have_count(3)
+    expect(page.locator("figure polyline")).to_have_count(6)
+    first = page.locator("figure circle title").first
+    expect(first).to_have_text(re.compile(r"^most relevant first \(MoRF\): 0\.\d{3} at 0\.00$"))
+    assert not [url for url in page.requests if "plotly" in url.lower()]
+
+
+@pytest.mark.parametrize("name", ["", "attribution"])
+def test_the_answer_of_the_example_is_read_whole_without_scrolling_in_it(app, example, page, name):
+    open_page(app, page, name)
+    answer = page.locator(".answer:visible").first
+    expect(answer).to_contain_text("until the next period.")
+    assert answer.evaluate("box => box.scrollHeight - box.clientHeight") <= 1

@@ -59,7 +59,7 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     # The keyboard steps through the facts; the filter leaves those that need attention.
     facts.first.focus()
     page.keyboard.press("ArrowDown")
-    expect(page.locator(".detail h4")).to_contain_text("27 June")
+    expect(page.locator(".detail h3")).to_contain_text("27 June")
     expect(page.locator(".detail mark:visible").first).to_be_visible()
     page.get_by_role("button", name="Needs attention").click()
     expect(facts).to_have_count(2)
@@ -116,8 +116,8 @@ def test_on_a_phone_a_fact_that_is_tapped_is_scrolled_to(app, page, at_home):
     expect(page.locator(".detail")).not_to_be_in_viewport()
     expect(page.locator(".bar .hint")).to_be_hidden()
     facts.nth(1).tap()
-    expect(page.locator(".detail h4")).to_be_in_viewport()
-    expect(page.locator(".detail h4")).to_have_text(facts.nth(1).locator(".said").inner_text())
+    expect(page.locator(".detail h3")).to_be_in_viewport()
+    expect(page.locator(".detail h3")).to_have_text(facts.nth(1).locator(".said").inner_text())
 
 
 def test_nothing_on_the_page_calls_a_fact_true_or_verified(app, page):

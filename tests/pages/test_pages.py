@@ -253,7 +253,7 @@ def test_the_documents_of_a_corpus_are_read_once_and_a_thousand_are_listed(app, 
     field = next(field for field in app.text_input if field.label == "Find a document")
     field.input("tide 117").run()
     assert list(app.dataframe[1].value["title"]) == ["Tide 117", *(f"Tide 117{n}" for n in range(10))]
-    assert "Tide 117" in [one.value for one in app.subheader]
+    assert "Tide 117" in [one.value for one in app.header]
     assert len(asked) <= 4, "the chosen document alone is read again"
     field.input("nowhere").run()
     assert not app.exception and any("Change the search" in info.value for info in app.info)
