@@ -147,6 +147,7 @@ def test_a_card_says_how_well_the_passages_support_the_second_pass():
     assert said in drawn
     run = next(button for button in app.button if button.label.startswith("Run"))
     assert run.disabled and "qwen2.5-coder-1.5b is not installed." in drawn
+    assert "`None`" not in [one.value for one in app.markdown]  # Streamlit writes the value of an expression
 
 
 def test_a_label_that_came_with_the_data_cannot_be_taken_back_and_a_reviewers_can():
