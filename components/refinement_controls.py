@@ -242,14 +242,16 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
             by = review.labels.get(number)
             # Only a reviewer's label can be taken back, not one that came with the data.
             offered = [word for word in MARKED.values() if word != MARKED[None] or by or passage.relevant is None]
-            with st.container(width=LABEL_WIDTH):
-                _choose_label(number, MARKED[passage.relevant], offered, mark, f"{key}_{number}", disabled)
             words = [str(number), passage.label, "selected" if number == selected else ""]
             if by is not None:
                 words.append(f"marked by {by.author}")
             elif passage.relevant is not None:
                 words.append("labelled in the data")
-            st.text(visible(" · ".join(filter(None, words))))
+            st.text(visible(" · ".join(filter(None, words))), width="stretch")
+            with st.container(
+                width=LABEL_WIDTH
+            ):  # after the passage that it labels, where they are one below the other
+                _choose_label(number, MARKED[passage.relevant], offered, mark, f"{key}_{number}", disabled)
         note(passage.text if len(passage.text) <= PASSAGE_CHARACTERS else passage.text[:PASSAGE_CHARACTERS] + "…")
 
 

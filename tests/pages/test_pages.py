@@ -162,6 +162,9 @@ def test_a_label_that_came_with_the_data_cannot_be_taken_back_and_a_reviewers_ca
     choice = lambda: next(one for one in app.button_group if one.label == "Passage 1")  # noqa: E731
     next(one for one in app.run().text_input if one.label == "Reviewer").set_value("Ada").run()
     assert choice().options == ["relevant", "not relevant"] and not choice().disabled
+    drawn = [one.value if one.type == "text" else getattr(one, "label", "") for one in app.main]
+    title = next(place for place, words in enumerate(drawn) if str(words).startswith("1 · "))
+    assert title < drawn.index("Passage 1") < next(i for i, words in enumerate(drawn) if str(words).startswith("2 · "))
     choice().set_value("not relevant").run()
     assert choice().options == ["relevant", "not relevant", "not marked"]
     choice().set_value("not marked").run()
