@@ -232,7 +232,7 @@ def score_blocks(report: RefinementReport, passages: Sequence[Passage]) -> list[
     by = f"Citation scores by {report.verifier}: pairs with an entailment probability above one half."
     caption = (
         f"{by if report.verifier else 'No verifier ran.'} Cost includes A and the trigger where a condition needs them."
-        " A dash: not defined here. Green edge: better than A. Orange edge: worse."
+        " A dash: not defined here. Better and worse: than A."
         f"{AS_A_MEANS * bool(value.repeats)}"
     )
     figures = table(caption, ("Score", *names), rows, numeric=range(1, len(names) + 1))
@@ -255,7 +255,7 @@ def _score(scores: Scores, first: Scores | None, field: str, more_is_better: boo
     if abs(change) < SAME:
         return Cell(text)
     kind = "" if more_is_better is None else "better" if (change > 0) == more_is_better else "worse"
-    return Cell(f"{text} ({change:+{'z.2f' if isinstance(change, float) else 'd'}})", kind=kind)
+    return Cell(f"{text} ({change:+{'z.2f' if isinstance(change, float) else 'd'}})", note=kind, kind=kind)
 
 
 def _costs(costs: Sequence[Cost]) -> list[tuple[str, ...]]:

@@ -222,6 +222,8 @@ def test_the_caption_of_the_costs_says_what_they_include():
     given, report = run(Verifier())
     scores = score_blocks(report, given.passages)[0]
     assert "Cost includes A and the trigger where a condition needs them." in scores.caption
+    marked = {(cell.kind, cell.note) for row in scores.rows for cell in row if cell.kind}
+    assert marked and all(kind == note for kind, note in marked)  # in words, and not by colour alone
     written = next(row for row in scores.rows if row[0].text == "Tokens written")
     a, c2 = (report.refinement.variants[name].cost.written for name in ("A", "C2"))
     assert [written[list(scores.columns).index(name)].text for name in ("A", "C2")] == [str(a), str(a + c2)]
