@@ -128,10 +128,11 @@ def _line(chart: go.Figure, series: Series, number: int) -> None:
 
 def _bars(chart: go.Figure, series: Series, number: int) -> None:
     patterns = ("", "/", ".", "x", "\\", "-", "|", "+")
+    colour = COLOURS[number % len(COLOURS)]
     marker = {
-        "color": COLOURS[number % len(COLOURS)],
+        "color": f"rgba{(*bytes.fromhex(colour[1:]), 0.6)}",
         "pattern": {"shape": patterns[number % len(patterns)], "fgopacity": 0.35},
-        "opacity": 0.6,
+        "line": {"color": colour, "width": 1.5},  # a hatched bar is too faint without its edge
     }
     interval = _interval(series)
     chart.add_bar(**_common(series, marker=marker, error_y=interval and {**interval, "color": GREY}))

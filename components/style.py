@@ -10,7 +10,7 @@ import streamlit as st
 from engine.core.files import ASSETS
 
 # Diverging blue-white-orange and sequential teal: both keep their order under the common colour blindnesses.
-NEGATIVE, POSITIVE, SEQUENTIAL = "#2f6db3", "#d9822b", "#178a80"
+NEGATIVE, POSITIVE, SEQUENTIAL = "#2f6db3", "#d27b24", "#178a80"
 STRENGTH = 62  # per cent of colour at a share of 1: text on it keeps a contrast of 4.5 to 1 in light and dark
 
 

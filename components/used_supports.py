@@ -6,14 +6,15 @@ from components.answer import cited_text, current_sentence
 from components.export_figure import export_button
 from components.html import show, table, tag
 from components.occlusion import source_head
+from components.style import NEGATIVE, POSITIVE, SEQUENTIAL
 from engine.core.values import Case
 from engine.methods.used_supports import UseAndSupport, UsedSupports
 from engine.report.drawings import drawn_use
 
 MARKS = {
-    "used and supporting": ("both", "#178a80"),
-    "used but not supporting": ("used only", "#d9822b"),
-    "supported but not used": ("supports only", "#2f6db3"),
+    "used and supporting": ("both", SEQUENTIAL),
+    "used but not supporting": ("used only", POSITIVE),
+    "supported but not used": ("supports only", NEGATIVE),
     "neither": ("", ""),
 }
 

@@ -37,7 +37,7 @@ from engine.methods.raise_.values import ReasonStep, Solution, method_of, simila
 from engine.methods.refinement.values import Refinement, Signals, Word
 from engine.methods.used_supports import Quadrant, UseAndSupport, UsedSupports
 
-POSITIVE, NEGATIVE, SIZE = "#d9822b", "#2f6db3", "#178a80"
+POSITIVE, NEGATIVE, SIZE = "#d27b24", "#2f6db3", "#178a80"
 STATE: dict[FactState, str] = {
     "borne out": SIZE,
     "edited": SIZE,

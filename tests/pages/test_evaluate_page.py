@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import components.cache
 from components.evaluation_results import finding, frame, question_of, questions, units
 from components.evaluation_run import live, said
-from components.figures import drawn
+from components.figures import COLOURS, drawn
 from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, Config, as_toml, parse_config, presets, read_config
 from engine.studies.evaluate import compare_runs, evaluate, opened
@@ -233,6 +233,8 @@ def test_every_kind_of_figure_is_drawn_with_its_intervals_and_cases():
     for kind in ("lines", "bars", "points"):
         chart = drawn(Figure(name="f", title="F", kind=kind, x=Axis(name="x"), y=Axis(name="y"), series=(line,)))
         assert len(chart.data) == 1
+        if kind == "bars":
+            assert chart.data[0].marker.line.color == COLOURS[0]
     chart = drawn(Figure(name="f", title="F", kind="lines", x=Axis(name="x"), y=Axis(name="y"), series=(line,)))
     assert chart.data[0].error_y.array[0] == pytest.approx(0.2)
     assert chart.data[0].error_y.arrayminus[0] == pytest.approx(0.1)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from components.figures import COLOURS
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, diverging, stylesheet
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -99,6 +100,13 @@ def test_the_style_sheet_and_the_plots_share_one_palette():
     found = dict(re.findall(r"--gw-(\w+): (#\w+);", stylesheet("page.css")))
     assert (found["low"], found["warn"], found["good"]) == (NEGATIVE, POSITIVE, SEQUENTIAL)
     assert 0 < STRENGTH <= 100
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_bars_lines_and_edges_are_seen(theme):
+    background = srgb(THEMES[theme]["backgroundColor"])
+    colours = {*re.findall(r"--gw-(?!mark)\w+: (#\w+);", stylesheet("page.css")), *COLOURS}
+    assert {colour for colour in colours if contrast(srgb(colour), background) < 3} == set()  # WCAG 1.4.11
 
 
 def test_components_name_colours_and_do_not_mix_their_own():
