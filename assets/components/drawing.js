@@ -6,6 +6,9 @@ const make = (name, className, text) => {
   return element;
 };
 
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches; // who asked for it sees nothing slide
+const glide = () => (still() ? "instant" : "smooth");
+
 // The pieces of a table's row as cells: it is cut at its bars, which are hidden and stay for whoever copies it.
 const drawRow = (row, pieces, draw) => {
   let cell = row.appendChild(make("span", "cell"));

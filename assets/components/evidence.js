@@ -61,8 +61,8 @@ export default function (component) {
       item.classList.toggle("open", chosen);
       item.querySelector(".head").setAttribute("aria-expanded", String(chosen));
       if (!chosen || !scroll) continue;
-      if (left.offsetLeft === right.offsetLeft) item.scrollIntoView({ behavior: "smooth" }); // one below the other
-      else list.scrollTo({ top: item.offsetTop - list.offsetTop - 4, behavior: "smooth" });
+      if (left.offsetLeft === right.offsetLeft) item.scrollIntoView({ behavior: glide() }); // one below the other
+      else list.scrollTo({ top: item.offsetTop - list.offsetTop - 4, behavior: glide() });
     }
     for (const item of answer.querySelectorAll("button.cite"))
       item.setAttribute("aria-pressed", String(Number(item.dataset.number) === current));

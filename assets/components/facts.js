@@ -99,7 +99,7 @@ export default function (component) {
     for (const done of fact.rounds) detail.append(round(done, pick, (at) => root.tell("source", at), state.passage));
     mark();
     const below = tree.offsetLeft === detail.offsetLeft; // on a narrow page, which scrolls as a whole
-    if (below && tell && !focus) detail.scrollIntoView({ behavior: "smooth" });
+    if (below && tell && !focus) detail.scrollIntoView({ behavior: glide() });
   };
   const draw = () => {
     toggle.setAttribute("aria-pressed", String(state.attention));

@@ -2,7 +2,6 @@
 // Text is only ever textContent.
 const PAUSE = 700; // milliseconds for which the order of the search is seen before the rows move
 const SLIDE = 600;
-const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const line = (row) => {
   const item = make("li", row.given ? "row" : "row left-out");

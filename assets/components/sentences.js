@@ -153,8 +153,8 @@ export default function (component) {
       if (boxes[i]) boxes[i].setAttribute("aria-current", String(i === place));
     });
     const below = left.offsetLeft === right.offsetLeft; // on a narrow page, which scrolls as a whole
-    if (boxes[place] && below && tell) boxes[place].scrollIntoView({ behavior: "smooth" });
-    else if (boxes[place]) cards.scrollTo({ top: boxes[place].offsetTop - cards.offsetTop - 4, behavior: "smooth" });
+    if (boxes[place] && below && tell) boxes[place].scrollIntoView({ behavior: glide() });
+    else if (boxes[place]) cards.scrollTo({ top: boxes[place].offsetTop - cards.offsetTop - 4, behavior: glide() });
     if (focus) spans[place].focus();
     if (passage) marked(passage);
     if (tell) root.tell("selected", { sentence: place + 1, ...(passage && { passage }) });

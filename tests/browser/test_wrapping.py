@@ -70,6 +70,15 @@ def test_in_the_components(page, name):
     assert page.evaluate(APART) == []
 
 
+@pytest.mark.parametrize("page", [{"reduced_motion": "reduce"}], indirect=True)
+def test_who_wants_no_motion_is_at_the_evidence_at_once(page):
+    sentence = {**SENTENCE, "claim": True, "facts": [{"notes": ["x " * 2000], "edits": []}]}
+    sentences = [{**sentence, "number": number} for number in (1, 2, 3)]
+    draw(page, "sentences", {**DATA["sentences"], "sentences": sentences})
+    moved = "() => { document.querySelectorAll('.s')[1].click(); return window.scrollY; }"
+    assert page.evaluate(moved) > 0
+
+
 TABLE = "Fees:\n\n| Who | Fee |\n|---|---|\n| Adults, new | 90 [1] |\n| Pupils | 60 |\n\nNobody else pays."
 PLACES = (
     "() => [...document.querySelectorAll('.row')].map(row => [...row.children].map(c => c.getBoundingClientRect().x))"
