@@ -48,7 +48,7 @@ def _days(key: str) -> dict[str, str]:
 
 
 # A window of 1024 has room for the columns up to "facts", which are read first, one of 1280 for all.
-WIDTHS = {"question": 230, "review": 100, "facts": 150, "citations": 66, "changed": 80, "written by": 80, "corpus": 108}
+WIDTHS = {"question": 230, "review": 110, "facts": 144, "citations": 62, "changed": 80, "written by": 80, "corpus": 108}
 CITED = "Share of citations whose passage bears out a fact in the sentence"
 
 

@@ -68,6 +68,8 @@ def test_the_page_lists_the_library_and_the_open_case(app):
     assert sum(WIDTHS.values()) <= 814  # seen at 1280 pixels
     assert [asked.startswith("►") for asked in table["question"]].count(True) == 1
     assert WIDTHS["question"] >= 230  # three lines hold most questions
+    assert WIDTHS["review"] >= 110  # and "stands as edited, by" with a name of two words
+    assert WIDTHS["changed"] >= 80  # one line holds a date
     assert "Sort by" not in [box.label for box in app.selectbox]  # the heads of the table sort it
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", changed) for changed in table["changed"])
 
