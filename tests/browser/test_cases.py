@@ -205,6 +205,14 @@ def test_axe_finds_nothing_on_the_report(page, report_file, look):
     assert Axe().run(page).response["violations"] == []
 
 
+@pytest.mark.parametrize("page", [{"viewport": {"width": 390, "height": 844}, "is_mobile": True}], indirect=True)
+def test_the_evidence_in_a_report_is_read_on_a_phone(page, report_file):
+    page.goto(report_file.as_uri())
+    widths = page.locator("td.long:visible").evaluate_all("cells => cells.map(cell => cell.clientWidth)")
+    assert widths and min(widths) >= 170
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 @pytest.mark.parametrize("page", [{"java_script_enabled": False, "offline": True}], indirect=True)
 def test_the_report_needs_no_script_and_asks_the_network_for_nothing(page, report_file):
     said = []
