@@ -70,6 +70,17 @@ def test_in_the_components(page, name):
     assert page.evaluate(APART) == []
 
 
+def test_the_fact_that_is_open_shows_that_it_has_the_focus(page):
+    draw(page, "facts", DATA["facts"])
+    page.add_style_tag(content=":root { --st-primary-color: #0f6e6e; }")
+    fact, outline = page.locator("button.fact"), "fact => getComputedStyle(fact).outlineStyle"
+    fact.click()
+    assert (fact.get_attribute("aria-current"), fact.evaluate(outline)) == ("true", "none")  # a pointer needs none
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    assert fact.evaluate(outline) == "solid"
+
+
 @pytest.mark.parametrize("page", [{"reduced_motion": "reduce"}], indirect=True)
 def test_who_wants_no_motion_is_at_the_evidence_at_once(page):
     sentence = {**SENTENCE, "claim": True, "facts": [{"notes": ["x " * 2000], "edits": []}]}
