@@ -28,6 +28,7 @@ from engine.answer.context import Context, Steps, check_question, finding
 from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import Write, Written, prompting, quoting, refusing
+from engine.cases.exports import audit_record
 from engine.cases.importers import from_file, imported_case
 from engine.cases.store import CaseStore, new_case_id
 from engine.core.errors import (
@@ -355,9 +356,10 @@ class Workbench:
     def audit(self, record: AuditRecord | Json, file: str = "") -> Case:
         """Save an answer from elsewhere, from a file if named, as a case; raise `RecordError`, `CorpusNotFound`.
 
-        A record may be plain data, as a line of a file: {"question": ..., "passages": [...], "answer": ...}.
+        A record may be plain data, as the `audit` command reads it: {"question": ..., "passages": [...],
+        "answer": ...}, a row of a table, the export of another system.
         """
-        record = AuditRecord.from_dict(record.to_dict() if isinstance(record, AuditRecord) else record)
+        record = AuditRecord.from_dict(record.to_dict()) if isinstance(record, AuditRecord) else audit_record(record)
         if record.corpus is not None:
             self.tools.collection(record.corpus)
         case = imported_case(record.checked())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import csv
 import io
+import math
 import re
 import tokenize
 from collections import Counter
@@ -18,7 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.core.errors import RecordError
-from engine.core.values import AuditRecord, Json, json_or_none
+from engine.core.values import AuditRecord, Json, identity, json_or_none
 from engine.corpus.formats.records import LONGEST_CELL
 
 # The names of a field, the surest first.
@@ -43,7 +44,10 @@ _PLACE = re.compile(r"\w+://\S+|\S+\.[A-Za-z]\w{1,4}")  # an address or a file's
 
 
 def audit_record(data: Json) -> AuditRecord:
-    """The record of one exported object; raise `RecordError` that says which part it lacks."""
+    """The record of one exported object or row of a table; raise `RecordError` that says which part it lacks."""
+    if not hasattr(data, "items"):
+        raise RecordError("This is not a JSON object. Write one object per record.")
+    data = {str(name): _cell(value) for name, value in data.items()}
     fields = {**data, **_object(data.get("inputs")), **_object(data.get("outputs"))}  # a run of LangSmith
     named = {_bare(name): value for name, value in fields.items() if value not in (None, "", [], {})}
     citing = Citing(_passages(named))
@@ -58,12 +62,19 @@ def audit_record(data: Json) -> AuditRecord:
         )
     if places := [text for text in citing.passages if isinstance(text, str) and _PLACE.fullmatch(text.strip())]:
         raise RecordError(f"The source {places[0]} is a place and not a text. Give the text that the answer is about.")
-    own = {name: data[name] for name in ("id", "model", "corpus", "spans") if data.get(name) is not None}
+    own = {name: data[name] for name in ("model", "corpus", "spans") if data.get(name) is not None}
     if "spans" in own:  # which count the characters of the answer as it is given
         if not isinstance(data.get("answer"), str):
             raise RecordError("A record with spans needs its answer as one text. Give it as answer.")
         answer = data["answer"]
+    own["id"] = identity(data, "")
     return AuditRecord.from_dict({**own, "question": question, "passages": citing.passages, "answer": answer})
+
+
+def _cell(value: Any) -> Any:
+    """A cell as plain data: tuples and numpy's arrays as lists, NaN, which is an empty cell of pandas, as null."""
+    value = value.tolist() if hasattr(value, "tolist") else list(value) if isinstance(value, tuple) else value
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def holds_record(data: Json) -> bool:

@@ -542,7 +542,7 @@ def identified(number: int, data: Json) -> Json:
     return {name: value for name, value in data.items() if name != "_id"} | {"id": identity(data, number)}
 
 
-def identity(record: Mapping[str, Any], number: int) -> str:
+def identity(record: Mapping[str, Any], number: int | str) -> str:
     """A record's `id`, else its `_id` or `sample_id`, else the number of its place; null is none.
 
     >>> identity({"id": None, "_id": 7}, 1), identity({"id": None}, 1)

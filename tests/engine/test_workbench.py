@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from engine.analyses.steps import new_case
@@ -36,10 +38,30 @@ def test_a_record_may_be_plain_data_and_is_checked_as_a_files_line():
     for record in (
         AuditRecord(question="What rusts?", passages="Rust", answer="Iron."),
         AuditRecord(question="What rusts?", passages=("Iron rusts.",), answer=5),
-        {**given, "question": None},
+        {**given, "model": 5},
     ):
         with pytest.raises(RecordError, match="not a valid AuditRecord"):
             bench.audit(record)
+    for record, said in (({**given, "question": None}, "no question. Give it as"), (None, "not a JSON object")):
+        with pytest.raises(RecordError, match=said):
+            bench.audit(record)
+
+
+def test_a_row_of_a_table_is_read_as_the_command_reads_its_line():
+    table = pd.DataFrame(
+        {
+            "id": [7, 8],
+            "user_input": ["What rusts?", "What never rusts?"],
+            "retrieved_contexts": [np.array(["Iron rusts.", "Gold never rusts."]), ("Gold never rusts.",)],
+            "response": ["Iron rusts.", "Gold."],
+            "model": [float("nan"), "some system"],
+        }
+    )
+    cases = [Workbench().audit(row) for row in table.to_dict("records")]
+    assert [(case.title, case.stamp.model, len(case.passages)) for case in cases] == [
+        ("7", "imported", 2),
+        ("8", "some system", 1),
+    ]
 
 
 def test_a_records_accents_are_in_their_letters_and_its_spans_follow():
