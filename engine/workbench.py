@@ -59,6 +59,8 @@ from engine.models.protocols import Embedder, Reranker, require
 from engine.retrieve import bm25
 
 METHODS = ("reranked", "vanilla", "attr-rag")
+Options = Value | Json | None
+"""Of an analysis: its kind's own value, or plain data by the names of its fields."""
 
 
 class Workbench:
@@ -281,20 +283,20 @@ class Workbench:
 
     # Analyses
 
-    def analyse(self, case: Case | str, kind: str, options: Value | None = None, watch: Watch = Watch()) -> Case:
+    def analyse(self, case: Case | str, kind: str, options: Options = None, watch: Watch = Watch()) -> Case:
         """Run an analysis of the registry on a saved case (or the id of one) and keep it there.
 
-        `options` are the kind's own by default. `watch` hears how far it is, what is being written and the case as it
-        grows, and stops it. Raises `InputError` for another name, and what the kind raises; what was finished by then
-        is kept (see `engine.analyses.kind`).
+        `options` are the kind's own value or plain data by its names: {"model": "embedded"}. `watch` hears how far it
+        is, what is being written and the case as it grows, and stops it. Raises `InputError` for another name, and
+        what the kind raises; what was finished by then is kept (see `engine.analyses.kind`).
         """
         found, name = kind_named(kind), case if isinstance(case, str) else case.id
-        return analyse(self.cases, name, found, options or options_of(found), self.context(watch))
+        return analyse(self.cases, name, found, options_of(found, options or ()), self.context(watch))
 
     def analyse_all(
-        self, cases: Sequence[str], kind: str, options: Value | None = None, watch: Watch = Watch()
+        self, cases: Sequence[Case | str], kind: str, options: Options = None, watch: Watch = Watch()
     ) -> dict[str, str]:
-        """Run an analysis on several saved cases, by id, one after the other; why not, by the id of a case that failed.
+        """Run an analysis on several saved cases, one after the other; why not, by the id of a case that failed.
 
         `watch` hears how many are done. A stop keeps those and what was finished of the one it comes upon.
         """
@@ -306,7 +308,7 @@ class Workbench:
             except Cancelled:
                 raise
             except GroundworkError as error:
-                failed[case] = str(error)
+                failed[case if isinstance(case, str) else case.id] = str(error)
         return failed
 
     def result(self, case: Case | str, kind: str) -> Value | None:
@@ -317,10 +319,10 @@ class Workbench:
         """
         return kind_named(kind, run=False).last(self.cases.load(case) if isinstance(case, str) else case)
 
-    def examine(self, case: Case, kind: str, options: Value | None = None, context: RunContext | None = None) -> Case:
+    def examine(self, case: Case, kind: str, options: Options = None, context: RunContext | None = None) -> Case:
         """As `analyse`, on a case that is in no library: the case with what was found, and nothing is kept."""
         found = kind_named(kind)
-        return examine(case, found, options or options_of(found), context or self.context())
+        return examine(case, found, options_of(found, options or ()), context or self.context())
 
     def scored(self, case: Case, scorer: str, watch: Watch = Watch()) -> Case:
         """The case with occlusion by this model, computed where it is not there; nothing is kept."""
@@ -329,10 +331,10 @@ class Workbench:
         context = dataclasses.replace(self.context(watch), pool=())
         return self.examine(case, OCCLUSION, OcclusionOptions(model=scorer), context)
 
-    def cost(self, case: Case, kind: str, options: Value | None = None) -> str:
+    def cost(self, case: Case, kind: str, options: Options = None) -> str:
         """The cost of an analysis of the case, in words, before it runs."""
         found = kind_named(kind)
-        return found.cost(case, options or options_of(found), self.settings)
+        return found.cost(case, options_of(found, options or ()), self.settings)
 
     def without(self, case: Case, left_out: Sequence[int], scorer: str = AUTO, watch: Watch = Watch()) -> Removal:
         """The case's answer without some passages, by who wrote it (an imported one by the default writer)."""

@@ -20,7 +20,7 @@ from engine.core.errors import CaseError, CorpusNotFound, GroundworkError, Input
 from engine.core.files import now, package_versions
 from engine.core.progress import Watch, last
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Case, Json, Passage, Stamp, Value, converted, inputs_hash
+from engine.core.values import Analysis, Case, Json, Passage, Stamp, Value, converted, inputs_hash, json_or_none
 from engine.corpus.collection import Collection
 from engine.models.choices import READER
 from engine.models.defaults import AUTO, default_for, default_generator
@@ -221,16 +221,24 @@ def words_of(case: Case) -> int:
     return sum(len(passage.text.split()) for passage in case.passages) + len(case.answer.text.split())
 
 
-def options_of(kind: Kind[Any], assignments: Sequence[str] = ()) -> Value:
-    """The options of a kind from FIELD=VALUE, a list written with commas; raise `InputError` naming what is wrong."""
-    fields = {field.name: field for field in msgspec.structs.fields(kind.options)}
+def options_of(kind: Kind[Any], given: Value | Mapping[str, Any] | Sequence[str] = ()) -> Value:
+    """The options of a kind: its own value as it is, or one from plain data, or from FIELD=VALUE.
+
+    The VALUE of a list is written with commas or as JSON. Raise `InputError` naming what is wrong.
+    """
+    if isinstance(given, kind.options):
+        return given
+    fields = {field.name: field.default for field in msgspec.structs.fields(kind.options)}
+    named = given.to_dict() if isinstance(given, Value) else given
+    pairs = named.items() if isinstance(named, Mapping) else [one.split("=", 1) for one in named]
     data: Json = {}
-    for assignment in assignments:
-        name, equals, value = assignment.partition("=")
-        if not equals or name not in fields:
+    for name, *value in pairs:
+        if not value or name not in fields:
             raise InputError(f"{kind.name} has no option {name!r}. Write FIELD=VALUE with one of: {', '.join(fields)}.")
-        listed = isinstance(fields[name].default, tuple)
-        data[name] = [part.strip() for part in value.split(",")] if listed else value
+        (data[name],) = value
+        if isinstance(fields[name], tuple) and isinstance(data[name], str):
+            listed = json_or_none(data[name])
+            data[name] = listed if isinstance(listed, list) else [part.strip() for part in data[name].split(",")]
     try:
         return converted(data, kind.options, strict=False)
     except msgspec.ValidationError as error:

@@ -6,6 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from engine.analyses.facts import FactsOptions
+from engine.analyses.kind import options_of
+from engine.analyses.registry import kind_named
 from engine.analyses.steps import new_case
 from engine.core.canonical import settled
 from engine.core.errors import Cancelled, InputError, QuestionError, RecordError
@@ -99,6 +102,22 @@ def test_a_result_is_its_kinds_value_fresh_and_from_the_library():
         bench.result(case, "fact")
 
 
+def test_options_may_be_plain_data_and_are_checked_before_anything_runs():
+    bench = Workbench()
+    case = bench.audit({"question": "What rusts?", "passages": ["Iron rusts."], "answer": "Iron rusts. Gold does."})
+    found = bench.result(bench.analyse(case, "word overlap", {"spans": [[0, 4]]}), "word overlap")
+    assert (0, 4) in found.spans
+    for kind, options, said in (
+        ("word overlap", {"span": [[0, 4]]}, "no option 'span'.*spans"),
+        ("word overlap", {"spans": "Iron"}, "wrong kind.*spans"),
+        ("occlusion", FactsOptions(verifier="medium"), "no option 'verifier'"),
+    ):
+        for run in (bench.analyse, bench.examine, bench.cost):
+            with pytest.raises(InputError, match=said):
+                run(case, kind, options)
+    assert options_of(kind_named("occlusion"), ["spans=[[0, 4]]"]).spans == ((0, 4),)
+
+
 def test_a_corpus_or_question_that_is_no_text_and_half_of_a_character_are_told():
     bench = Workbench()
     given = {"question": "What rusts?", "passages": ["Iron rusts."], "answer": "Iron rusts."}
@@ -117,10 +136,10 @@ def test_a_corpus_or_question_that_is_no_text_and_half_of_a_character_are_told()
 def test_many_cases_are_checked_one_by_one_and_a_failure_or_a_stop_leaves_the_rest():
     bench, told = Workbench(), []
     given = {"question": "What rusts?", "passages": ["Iron rusts."], "answer": "Iron rusts."}
-    first, second = (bench.audit(given).id for _ in range(2))
+    first, second = bench.audit(given), bench.audit(given).id
     failed = bench.analyse_all([first, "nowhere", second], "facts", watch=Watch(report=lambda *of: told.append(of)))
     assert list(failed) == ["nowhere"] and "nowhere" in failed["nowhere"]
-    assert all(bench.result(case, "facts") for case in (first, second))
+    assert all(bench.result(case, "facts") for case in (first.id, second))
     assert told == [("answers", done, 3) for done in range(3)]
     watch = Watch(report=lambda stage, done, total: watch.cancel.set() if done else None)
     third, fourth = (bench.audit(given).id for _ in range(2))
