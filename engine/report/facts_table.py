@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from engine.analyses.case_verdict import CaseVerdict, FactVerdict, QuotedEvidence, case_verdict, fact_verdicts
 from engine.analyses.facts import record_of
 from engine.cases.markup import quoted
 from engine.cases.review import Mark, Review, review_of
 from engine.core.values import Case
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def facts_table(cases: Iterable[tuple[Case, Sequence[Mark]]]) -> pd.DataFrame:
@@ -22,6 +24,8 @@ def facts_table(cases: Iterable[tuple[Case, Sequence[Mark]]]) -> pd.DataFrame:
     1. `reviewer` and `reason` are of a person's verdict in its place. `evidence` is a sentence of `source`, and
     `against` one of another passage that may contradict the fact.
     """
+    import pandas as pd  # half a second, which a command that needs none does not wait for
+
     lines: list[dict[str, object]] = []
     for case, history in cases:
         about: dict[str, object] = {"case": case.id, "question": case.question, "written by": case.stamp.model}

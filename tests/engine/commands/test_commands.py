@@ -6,6 +6,8 @@ import io
 import json
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -15,7 +17,7 @@ from engine.commands import main
 from engine.commands.shared import GROUP, run_records
 from engine.commands.verify import TextRecord
 from engine.core.errors import Cancelled, InputError, ServerError
-from engine.core.files import VERSION, home
+from engine.core.files import ROOT, VERSION, home
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
 from engine.corpus.collection import Collection
@@ -37,6 +39,15 @@ def lines(result):
 def test_every_command_shows_an_example_in_its_help():
     for name, command in main.commands.items():
         assert f"python -m engine {name}" in (command.help or ""), name
+
+
+def called(code, **how):
+    return subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=ROOT, **how)
+
+
+def test_a_command_starts_without_the_libraries_that_only_some_need():
+    slow = "import engine.commands, sys; print({'pandas', 'torch', 'scipy', 'chromadb'} & {*sys.modules})"
+    assert called(slow, stdout=subprocess.PIPE).stdout == "set()\n"
 
 
 def test_the_version_is_the_one_that_stamps_name():
