@@ -19,9 +19,9 @@ def main() -> None:
     sys.path.insert(0, place)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (place, os.environ.get("PYTHONPATH", ""))))
     if len(sys.argv) > 1:
-        from engine.commands import main as command
+        from engine.__main__ import run
 
-        command()
+        run()
     else:
         from components.serve import main as serve
 

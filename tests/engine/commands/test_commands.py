@@ -50,6 +50,19 @@ def test_a_command_starts_without_the_libraries_that_only_some_need():
     assert called(slow, stdout=subprocess.PIPE).stdout == "set()\n"
 
 
+def test_ctrl_c_while_a_command_starts_ends_quietly():
+    ended = called("""
+import runpy, sys
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == "engine.commands":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Pressed())
+runpy.run_module("engine", run_name="__main__")
+""")
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
 def test_the_version_is_the_one_that_stamps_name():
     said = run("--version")
     assert (said.exit_code, said.stdout) == (0, f"Groundwork, version {VERSION}\n")
