@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -78,9 +79,19 @@ class GroundworkGroup(click.Group):
             click.echo("Stopped. Every line written so far is complete.", err=True)
             ctx.exit(130)
         except BrokenPipeError:
-            # The reader has gone (`| head`): close quietly, as other tools do.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _close_output()  # the reader has gone (`| head`): quietly, as other tools do
             ctx.exit(0)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            click.echo(f"The output cannot be written ({error.strerror}). Free some space and run again.", err=True)
+            _close_output()
+            ctx.exit(2)
+
+
+def _close_output() -> None:
+    """Let standard output lead nowhere: what waits to be written would fail again at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=GroundworkGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -63,6 +63,14 @@ runpy.run_module("engine", run_name="__main__")
     assert (ended.returncode, ended.stderr) == (130, "")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_an_output_that_cannot_be_written_is_a_wrong_call():
+    with open("/dev/full", "w") as full:
+        ended = called("from engine.commands import main; main(['models'])", stdout=full)
+    assert ended.returncode == 2
+    assert ended.stderr == "The output cannot be written (No space left on device). Free some space and run again.\n"
+
+
 def test_the_version_is_the_one_that_stamps_name():
     said = run("--version")
     assert (said.exit_code, said.stdout) == (0, f"Groundwork, version {VERSION}\n")
