@@ -17,11 +17,10 @@ from components.runs import Run
 from components.step_tree import final_card, plan_card, step_card
 from engine.analyses.kind import STEPS
 from engine.analyses.said import RelevanceOptions
-from engine.analyses.steps import KIND, StepsOptions, new_case
+from engine.analyses.steps import KIND, StepsOptions
 from engine.cases.review import rating, rating_targets, review_of, reviewers_ratings, withdrawals
-from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
-from engine.core.files import EMBEDDED, now
+from engine.core.files import EMBEDDED
 from engine.core.settings import Settings
 from engine.core.text import counted
 from engine.core.values import Case
@@ -29,7 +28,7 @@ from engine.corpus.collection import list_corpora
 from engine.methods.judge import judge_warning
 from engine.methods.raise_.relevance import KIND as RELEVANCE, LEVELS, Rating, Ratings, ratings_of
 from engine.methods.raise_.threshold import PRIMER, primer
-from engine.methods.raise_.values import Problem, ReasonStep, Solution, method_of
+from engine.methods.raise_.values import ReasonStep, Solution, method_of
 from engine.models.defaults import default_for
 
 PROBLEM = "problem"  # the fields of a new one
@@ -116,9 +115,7 @@ def _fill(text: str, options: str) -> None:
 def _open(text: str, options: str, corpus: str) -> None:
     """Save the problem as a case and open it."""
     try:
-        problem = Problem(question=text, options=tuple(line.strip() for line in options.splitlines() if line.strip()))
-        case = new_case(problem, corpus, new_case_id(), now())
-        workbench().cases.save(case)
+        case = workbench().problem(text, corpus, [line.strip() for line in options.splitlines() if line.strip()])
     except GroundworkError as error:
         st.error(plain(str(error)))
         return

@@ -24,6 +24,7 @@ from engine.analyses.kind import FACTS, OCCLUSION, Loaders, RunContext, analyse,
 from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.analyses.removal import Removal, removal
+from engine.analyses.steps import new_case
 from engine.answer.context import Context, Steps, check_question, finding
 from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import best_sentences
@@ -48,6 +49,7 @@ from engine.corpus.collection import Collection, IngestReport, list_corpora, rem
 from engine.corpus.formats.records import Fields
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.methods.attr_rag import Score, scored_by
+from engine.methods.raise_.values import Problem
 from engine.methods.refinement.advisor import CORPUS as TASK_CORPUS, AmlTask
 from engine.methods.subject import occlusion_stamped, subject
 from engine.methods.support import Scored, SentenceSupport, answer_support
@@ -248,6 +250,16 @@ class Workbench:
         named = replace(case, title=task.name, tags=(*case.tags, "aml"))
         self.cases.save(named)
         return named
+
+    def problem(self, question: str, corpus: str, options: Sequence[str] = ()) -> Case:
+        """Save a problem of a corpus as a case that is not answered yet, for `analyse(case, "steps")`.
+
+        Raises `QuestionError`, `RecordError` for options that nobody can choose among, `CorpusNotFound`.
+        """
+        self.tools.collection(corpus)
+        case = new_case(Problem(question=question, options=tuple(options)), corpus, new_case_id(), now())
+        self.cases.save(case)
+        return case
 
     def _shortened(self, question: str, context: Context, steps: Steps, model: str) -> Context:
         """The context with the best sentences in place of whole passages, for a writer that is given those."""

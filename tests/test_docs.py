@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 import shlex
@@ -20,6 +21,8 @@ import engine
 import training
 from bench import method_table
 from components.heading import METHODS, method_text, method_title
+from engine.analyses.kind import options_of
+from engine.analyses.registry import kind_named
 from engine.commands import main
 from tests.planted import save_planted
 
@@ -113,11 +116,24 @@ def test_the_python_of_the_docs_runs(sample_home, embedded_model):
     made: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, "docs/python.md", "exec"), made)
-    tables = {name: made[name] for name in ("hits", "facts", "measures", "scores", "library")}
+    tables = {name: made[name] for name in ("hits", "facts", "sentences", "measures", "scores", "library")}
     assert all(len(table) for table in tables.values())
-    assert list(tables["facts"]["verdict"]) == ["contradicted", "borne out"]
+    assert list(tables["facts"]["verdict"]) == list(tables["sentences"]["verdict"]) == ["contradicted", "borne out"]
+    texts = {case.title: case.passages for case in made["cases"]}
+    for row in made["evidence"].to_dict("records"):
+        assert texts[row["case"]][row["passage"] - 1].text[row["start"] : row["end"]] == row["words"]
+    assert list(tables["scores"].index) == ["rusts"]
     assert tables["scores"].shape == (1, 2) and tables["scores"].iloc[0].idxmax() == 1
+    assert "When did the gate open?" in made["report"]
     assert tables["measures"].loc["b", "attr_r"] > 0.5 and len(tables["library"]) >= 3
+
+
+def test_the_options_that_the_docs_name_are_options():
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", text, re.MULTILINE)
+    assert len(rows) >= 4
+    for name, options in rows:
+        assert options_of(kind_named(name), json.loads(options))
 
 
 PARTS = ("Definition", "Source", "Departures", "Limits", "Cost", "On the screen", "Command line")

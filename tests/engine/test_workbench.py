@@ -11,7 +11,7 @@ from engine.analyses.kind import options_of
 from engine.analyses.registry import kind_named
 from engine.analyses.steps import new_case
 from engine.core.canonical import settled
-from engine.core.errors import Cancelled, InputError, QuestionError, RecordError
+from engine.core.errors import Cancelled, CorpusNotFound, InputError, QuestionError, RecordError
 from engine.core.progress import Watch
 from engine.core.values import AuditRecord
 from engine.methods.are.values import AreRecord
@@ -84,6 +84,17 @@ def test_a_problem_has_no_option_or_several():
     with pytest.raises(RecordError, match="one option"):
         new_case(Problem(question="Why?", options=("Because.",)), "c", "id", "")
     assert new_case(Problem(question="Why?"), "c", "id", "").options == ()
+
+
+def test_a_problem_is_saved_as_a_case_of_a_corpus(tmp_path):
+    bench = Workbench()
+    with pytest.raises(CorpusNotFound):
+        bench.problem("Why?", "primer")
+    (tmp_path / "notes.txt").write_text("Ice melts at 0 degrees.", encoding="utf-8")
+    bench.ingest(tmp_path / "notes.txt", "primer")
+    posed = bench.problem("At how many degrees does ice melt?", "primer", ["0", "100"])
+    assert bench.cases.load(posed.id) == posed
+    assert (posed.corpus, posed.options, posed.answer.finished) == ("primer", ("0", "100"), False)
 
 
 def test_a_seed_is_written_once():
