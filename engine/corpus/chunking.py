@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from engine.core.settings import Chunking
 from engine.core.text import BETWEEN_CELLS, Span, headings, sentences
+from engine.core.turns import SpokenTurn, turn_at, turns
 from engine.core.values import Document, Passage, sha256
 from engine.models.tables import names_columns
 
@@ -59,24 +60,29 @@ def _spans(document: Document, how: Chunking) -> list[Span]:
         return _pack(text, [piece for word in words for piece in _cut(text, word, how)], how)
     sections = document.sections if how.method == "headings" else ()
     spans: list[Span] = []
+    (spoken,) = turns(text)
     for start, end in pairwise(sorted({0, *(section.start for section in sections), len(text)})):
         part = text[start:end]
         units = [(start + s, start + e) for span in sentences(part) for s, e in _cut(part, span, how)]
-        spans.extend(_pack(text, units, how, _tied(text, units)))
+        spans.extend(_pack(text, units, how, _tied(text, units, spoken)))
     return spans
 
 
-def _tied(text: str, units: Sequence[Span]) -> list[bool]:
+def _tied(text: str, units: Sequence[Span], spoken: Sequence[SpokenTurn]) -> list[bool]:
     """Whether each unit says little without the next one, or the next one without it.
 
-    That is a heading, a question, a line that ends with a colon, and a row of a table whose cells do not name their
-    columns.
+    That is a heading, a question, a line that ends with a colon, a row of a table whose cells do not name their
+    columns, and in a transcript all but the end of a reply: what follows would lack its speaker.
     """
+    told = [turn_at(spoken, start) for start, _ in units]
+    talks = [turn and (turn.asks or turn is after) for turn, after in zip(told, [*told[1:], None], strict=False)]
     lines = [text[start:end] for start, end in units]
     rows = [BETWEEN_CELLS in line and not names_columns(line) for line in lines]
     return [
-        heading or line.endswith(":") or (row and following)
-        for line, heading, row, following in zip(lines, headings(text, units), rows, [*rows[1:], False], strict=False)
+        bool(heading or line.endswith(":") or (row and following) or talk)
+        for line, heading, row, following, talk in zip(
+            lines, headings(text, units), rows, [*rows[1:], False], talks, strict=False
+        )
     ]
 
 

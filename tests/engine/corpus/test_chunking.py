@@ -51,6 +51,14 @@ def test_what_says_little_alone_stays_with_what_follows() -> None:
     ]
 
 
+def test_a_turn_of_a_transcript_stays_with_its_speaker_and_a_reply_with_its_question() -> None:
+    text = "Q: You left. It was May.\nP: Yes. It hurt.\nQ: Why?\nP: Money. It was little. I had none."
+    assert [p.text for p in passages(document(text), Chunking(words=11))] == [
+        "Q: You left. It was May.\nP: Yes. It hurt.",
+        "Q: Why?\nP: Money. It was little. I had none.",
+    ]
+
+
 def test_page_of_a_passage() -> None:
     cut = passages(document("First page.\n\nSecond page.", pages=(0, 13)), Chunking(words=2))
     assert [p.page for p in cut] == [1, 2]
