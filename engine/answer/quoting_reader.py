@@ -18,9 +18,10 @@ from typing import Literal
 from msgspec.structs import replace
 
 from engine.answer.prompt import NOTHING_CLOSE
-from engine.answer.sentence_scores import WEIGHTS, Candidate, score_sentences
+from engine.answer.sentence_scores import WEIGHTS, Candidate, score_sentences, spoken
 from engine.core.settings import Reader
 from engine.core.text import BETWEEN_CELLS, LIST_ITEM, counted, is_line, titled
+from engine.core.turns import SpokenTurn, turn_at
 from engine.core.values import Answer, Citation, Passage, Value
 from engine.models.protocols import Embedder
 from engine.models.tables import names_columns
@@ -316,14 +317,21 @@ def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
     """The answer that quotes `picked` in the order given, each followed by " [cite_N]"; a sentence spans both.
 
     Line breaks inside a sentence are spaces in the answer; a list item, a row or another line that is no sentence has
-    a line of its own. `quotes` point to the words as they are in the passage.
+    a line of its own. `quotes` point to the words as they are in the passage. In a transcript the speaker's label comes
+    before words that are quoted without it, unless the sentence before is of the same turn.
     """
+    told = spoken(passages)
+    before: SpokenTurn | None = None
     text, after_line = "", False
     spans: list[tuple[int, int]] = []
     citations: list[Citation] = []
     quotes: list[tuple[int, int, int, int]] = []
     for index, candidate in enumerate(picked):
         line = " ".join(sentence_text(candidate, passages).split())
+        turn = turn_at(told[candidate.number - 1], candidate.start)
+        if turn and turn.speaker and turn.words <= candidate.start and turn is not before:
+            line = f"{turn.speaker}: {line}"
+        before = turn
         marker, alone = f"[cite_{candidate.number}]", is_line(line)
         gap = "" if not text else "\n" if alone or after_line else " "
         start, after_line = len(text) + len(gap), alone

@@ -13,9 +13,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from engine.core.text import covered, headings, sentences, stems, titled, word_weights
+from engine.core.turns import SpokenTurn, turn_at, turns
 from engine.core.values import Passage, Value
 from engine.models.protocols import Embedder
 from engine.models.tables import tables, with_columns
@@ -159,24 +161,49 @@ def answer_cue(question: str, sentence: str) -> float:
     return 0.5
 
 
+def spoken(passages: Sequence[Passage]) -> list[list[SpokenTurn]]:
+    """The turns of each passage, where its document is a transcript by those of its passages that are here.
+
+    The words before the first label belong to the last turn of the passage before, if that is here too.
+    """
+    found: list[list[SpokenTurn]] = [[] for _ in passages]
+    for document in dict.fromkeys(passage.document for passage in passages):
+        own = sorted((n for n, p in enumerate(passages) if p.document == document), key=lambda n: passages[n].ordinal)
+        for n, told in zip(own, turns(*(passages[n].text for n in own)), strict=True):
+            found[n] = told
+        for before, n in pairwise(own):
+            first = found[n][0].start if found[n] else len(passages[n].text)
+            if first and found[before] and passages[before].ordinal + 1 == passages[n].ordinal:
+                found[n].insert(0, replace(found[before][-1], start=0, words=0, end=first))
+    return found
+
+
 def _split(passages: Sequence[Passage]) -> list[_Sentence]:
-    """The sentences of the passages, each with the headings above it."""
+    """The sentences of the passages, each with the headings above it and its speaker.
+
+    All words of the one who asks in a transcript head the reply to them.
+    """
     found: list[_Sentence] = []
     under = ""
-    for number, passage in enumerate(passages, start=1):
+    for number, (passage, told) in enumerate(zip(passages, spoken(passages), strict=True), start=1):
         before = passages[number - 2] if number > 1 else None
         if before is None or (before.document, before.ordinal + 1) != (passage.document, passage.ordinal):
             under = ""
         title = titled(passage.title, "").strip()
         spans, heads = sentences(passage.text), {row: t.head for t in tables(passage.text) for row in t.rows}
-        for (start, end), heading in zip(spans, headings(passage.text, spans), strict=True):
-            text, head = passage.text[start:end], heads.get((start, end))
-            told = with_columns(text, head) if head else text
-            named = told if heading else f"{under} {told}".strip()
+        for (start, end), heads_next in zip(spans, headings(passage.text, spans), strict=True):
+            text, head, turn = passage.text[start:end], heads.get((start, end)), turn_at(told, start)
+            heading = heads_next or (turn is not None and (turn.asks or end <= turn.words))
+            shown = with_columns(text, head) if head else text
+            if turn and turn.speaker and start >= turn.words:
+                shown = f"{turn.speaker}: {shown}"
+            named = shown if heading else f"{under} {shown}".strip()
             below = heading and bool(found) and found[-1].heading and found[-1].number == number
             found.append(_Sentence(number, start, end, text, frozenset(stems(named)), heading, named))
             if heading and text != title and (text.endswith("?") or len(stems(text)) <= _LONGEST_HEADING):
                 under = f"{under} {text}".strip() if below else text
+            elif turn and turn.asks and not below:
+                under = ""  # the question before has had its reply
     return found
 
 

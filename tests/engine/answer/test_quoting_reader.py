@@ -289,6 +289,31 @@ def test_the_question_of_an_interview_is_not_its_answer(reader: Callable[..., Re
     assert piece.text == "Roe: What do pupils want?\nBell: Quiet."
 
 
+def test_words_of_the_one_who_asks_head_the_reply_and_are_not_quoted(reader: Callable[..., Reading]) -> None:
+    told = "Roe: You left the hospital in April. Can you say why?\nBell: Childcare. It closes early."
+    found = reader("Why did Bell leave the hospital?", passages_of(told, words=100))
+    assert [c.heading for c in found.candidates] == [True, True, False, False]
+    assert found.answer.text == "Bell: Childcare. [cite_1] It closes early. [cite_1]"
+
+
+def test_a_quotation_out_of_a_turn_begins_with_its_speaker(reader: Callable[..., Reading]) -> None:
+    ward = "Roe: How are breaks?\nBell: Fine. I get both breaks. I like it."
+    shop = "Roe: How are breaks?\nCole: Bad, no rest. We get breaks never."
+    both = passages_of(ward, shop, words=100)
+    answer = reader("Do you get breaks?", both).answer
+    assert answer.text == "Bell: I get both breaks. [cite_1] Cole: We get breaks never. [cite_2]"
+    assert [both[n - 1].text[a:b] for _, n, a, b in answer.quotes] == ["I get both breaks.", "We get breaks never."]
+    assert [answer.text[a:b] for a, b in answer.sentences] == answer.text.replace("] ", "]|").split("|")
+
+
+def test_the_speaker_of_a_turn_is_known_in_the_next_passage_of_it(reader: Callable[..., Reading]) -> None:
+    told = "Roe: Why go?\nBell: Money. It was little for me. The old bus stopped late at night."
+    passages = passages_of(told, words=10)
+    assert [p.text for p in passages][1:] == ["The old bus stopped late at night."]
+    found = reader("When did the old bus stop at night?", passages)
+    assert found.answer.text == "Bell: The old bus stopped late at night. [cite_2]"
+
+
 @pytest.mark.parametrize(
     ("question", "sentence", "cue"),
     [
