@@ -21,7 +21,8 @@ said elsewhere (with names_and_numbers): a supportive verdict is unsure where th
 fact only in sentences, or in facts of its sentence, on something else, and its part on the rest of the fact contradicts
 the fact when it is read alone.
 word_for_word: a passage that says the fact in its own words bears it out, whatever the verifier says: the answer's
-whole sentence is one of the passage's, or the fact's words are in one in the same order (english/stated.py). Words
+whole sentence is one of the passage's, or the fact's words are in one in the same order (english/stated.py). A sentence
+with a speaker's label ("Ann: ...") is one of that speaker's turn, and is contradicted by the turn of another. Words
 decide then; the ruling says so and has no probabilities.
 Each can be switched off; `python -m bench.guards` measures what each is worth. No paper's method: ARE trusts its
 language model. Left out: guards for a language model's verdicts.
@@ -40,6 +41,7 @@ from msgspec.structs import replace
 from engine.core.progress import Watch
 from engine.core.settings import Verification
 from engine.core.text import Span, sentences
+from engine.core.turns import labelled, turn_at, turns
 from engine.english.notation import amounts, either_day, values
 from engine.english.parser import common_nouns
 from engine.english.parties import exchanged, mispaired
@@ -196,14 +198,28 @@ def _is_sure(ruling: Ruling) -> bool:
 
 
 def word_for_word(ruling: Ruling, pair: Read) -> Ruling:
-    """The ruling, or a supportive one where the evidence has the words: its window is the passage's sentence."""
+    """The ruling, or a supportive one where the evidence has the words: its window is the passage's sentence.
+
+    Words with a speaker's label ("Ann: ...") are supported by that speaker's turn alone, and contradicted where the
+    evidence has only another of its speakers say them.
+    """
     evidence, near = pair.evidence.text, (pair.anchor.start, pair.anchor.end)
     wanted = " ".join(pair.said.split())
-    whole = (span for span in sentences(evidence) if " ".join(evidence[slice(*span)].split()) == wanted)
+    lines = [(span, " ".join(evidence[slice(*span)].split())) for span in sentences(evidence)]
+    whole = [span for span, line in lines if line == wanted]
+    speaker, words = labelled(wanted)
+    if speaker:
+        (told,) = turns(evidence)
+        same = ((turn_at(told, span[0]), span) for span, line in lines if words in (line, labelled(line)[1]))
+        by_speaker = {turn.speaker: span for turn, span in same if turn and turn.speaker}
+        if speaker in by_speaker:
+            whole = [by_speaker[speaker]]
+        elif by_speaker and speaker in {turn.speaker for turn in told}:
+            return _contradicted(ruling, f"the passage has {' and '.join(by_speaker)} say this", ())
     # A copy of "It opened in 1978" says so of the fact's bridge only where the passage names this one.
     named = not opens_with_pronoun(wanted) or rough_stems(pair.fact) <= rough_stems(f"{pair.evidence.title} {evidence}")
-    if named and (found := next(whole, None)) is not None:
-        by = COPIED
+    if named and whole:
+        found, by = whole[0], COPIED
     elif pair.anchor.share > ALL and states(evidence[slice(*near)], pair.fact):
         found, by = near, COPIED if _in_sequence(pair.fact, evidence[slice(*near)]) else STATED
     else:

@@ -409,6 +409,20 @@ def test_a_whole_sentence_bears_out_what_was_read_from_it():
     assert by_words("Lind built the bridge", f"{said} It is red.", said=said).by == COPIED
 
 
+def test_a_quotation_with_a_speaker_is_borne_out_by_that_speakers_turn_alone():
+    text = "Roe: How are breaks?\nBell: Fine. I get both breaks.\nRoe: And you?\nCole: No. Mine is cut. I get none."
+    for said, decided in (
+        ("Bell: I get both breaks.", ("supportive", COPIED)),
+        ("Bell: Fine.", ("supportive", COPIED)),
+        ("Cole: I get both breaks.", ("editing_required", EDITING.by)),
+        ("Jane: I get both breaks.", (EDITING.verdict, EDITING.by)),  # the passage may call her by another label
+    ):
+        ruling = by_words(said, text, said=said)
+        assert (ruling.verdict, ruling.by) == decided
+    ruling = by_words("Cole: I get both breaks.", text, SUPPORTIVE, "Cole: I get both breaks.")
+    assert ruling.verdict == "editing_required" and "the passage has Bell say this" in ruling.note
+
+
 def test_a_copied_sentence_with_a_pronoun_is_on_the_fact_only_where_the_passage_names_it():
     fact, said = "The Corran bridge opened in 1978", "It opened in 1978."
     assert by_words(fact, f"The Tarn theatre is by the river. {said}", said=said) == EDITING
