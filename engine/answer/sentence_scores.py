@@ -71,6 +71,8 @@ _SAYS_WHAT = (
     r"(?:\W*|.{{1,40}}, )(?:the |an? )?{0}(?:e?s)?(?: \([^)]*\)|,[^,]{{1,80}},)? "
     r"(?:is|are|was|were|means?|refers? to)\b"
 )
+# "What did Tom say about his sleep?" asks for what he said of it, not for a sentence with "say" in it.
+_ASKS_WORDS = re.compile(r"(?<=\w) (?:says?|said|thinks?|mention(?:s|ed)?)(?= (?:about|of|on)\b)", re.I)
 _LABEL = re.compile(r"^\d+(?:\.\d+)?[.)]?\s+(?=[^\W\d])")  # the number of a heading
 _LONGEST_HEADING = 10  # content words
 
@@ -109,7 +111,7 @@ def score_sentences(question: str, passages: Sequence[Passage], embedder: Embedd
     found = _split(passages)
     if not found:
         return ()
-    weights = word_weights(question, [s.stems for s in found])
+    weights = word_weights(_ASKS_WORDS.sub("", question), [s.stems for s in found])
     vectors = embedder.embed([question, *(titled(passages[s.number - 1].title, s.named) for s in found)])
     cosines = [float(c) for c in vectors[1:] @ vectors[0]]
     close = _passage_closeness(found, passages, weights, cosines)

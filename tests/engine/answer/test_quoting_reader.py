@@ -306,6 +306,15 @@ def test_a_quotation_out_of_a_turn_begins_with_its_speaker(reader: Callable[...,
     assert [answer.text[a:b] for a, b in answer.sentences] == answer.text.replace("] ", "]|").split("|")
 
 
+def test_what_somebody_says_about_a_thing_is_not_looked_for_by_the_word_says() -> None:
+    passages = passages_of("My wife says no. I rest badly.", words=100)
+    for question in ("What did Tom say about rest?", "What does Tom think of rest?"):
+        wife, rest = score_sentences(question, passages, ScriptedEmbedder())
+        assert wife.parts["words"] == 0 < rest.parts["words"]
+    wife, _ = score_sentences("What did she say?", passages, ScriptedEmbedder())
+    assert wife.parts["words"] > 0
+
+
 def test_the_speaker_of_a_turn_is_known_in_the_next_passage_of_it(reader: Callable[..., Reading]) -> None:
     told = "Roe: Why go?\nBell: Money. It was little for me. The old bus stopped late at night."
     passages = passages_of(told, words=10)
