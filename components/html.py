@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import Literal
 
 import streamlit as st
 
 from engine.answer.citations import without_markers
 from engine.cases.markup import escape, markdown_parts, quoted, tag, visible
-from engine.core.text import BETWEEN_CELLS, LIST_ITEM
+from engine.core.text import BETWEEN_CELLS, LIST_ITEM, blocks
 
 _MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+")  # "|---|---:|"
@@ -44,17 +44,15 @@ def chart_text(text: str) -> str:
 
 
 def rows_apart(text: str) -> str:
-    """Line breaks as blanks, except at a paragraph, a heading and a row of a table; as many characters as before.
+    """Line breaks as blanks where a wrapped sentence continues, else as they are; as many characters as before.
 
     >>> rows_apart("# Fees\\nThese are\\ndue.\\nWho | Fee\\nAdults | 90").split("\\n")
     ['# Fees', 'These are due.', 'Who | Fee', 'Adults | 90']
+    >>> rows_apart("RK: And was it looked into?\\nJ: Not that I know of.").split("\\n")
+    ['RK: And was it looked into?', 'J: Not that I know of.']
     """
-    lines = text.split("\n")
-    breaks = [
-        "\n" if BETWEEN_CELLS in f"{one}{other}" or "#" in (one[:1], other[:1]) or not other.strip() else " "
-        for one, other in pairwise(lines)
-    ]
-    return "".join(f"{line}{end}" for line, end in zip_longest(lines, breaks, fillvalue=""))
+    ends = {end for _, end in blocks(text)}
+    return "".join(" " if sign == "\n" and end not in ends else sign for end, sign in enumerate(text, start=1))
 
 
 def markdown_runs(text: str) -> list[dict[str, str]]:

@@ -22,6 +22,7 @@ from engine.analyses.case_verdict import (
 from engine.analyses.occlusion import strongest
 from engine.answer.citations import annotate, style_of
 from engine.cases.review import Mark
+from engine.core.text import sentences
 from engine.core.values import Answer, Case, own_title
 from engine.methods.are.guards import COPIED, STATED
 
@@ -203,8 +204,10 @@ def _quote(quote: QuotedEvidence) -> dict[str, Any]:
     """The quoted sentence with some of what is around it, and where it is from."""
     text = rows_apart(quote.text)
     before, after = text[: quote.start], text[quote.end :]
+    far = quote.start - AROUND
+    near = next((start for start, end in sentences(text) if max(far - AROUND, 0) <= start <= far < end), None)
     return {
-        "before": visible(text_before(before, AROUND)),
+        "before": visible(text_before(before, AROUND) if near is None else f"{'… ' if near else ''}{before[near:]}"),
         "words": visible(text[quote.start : quote.end]),
         "after": visible(text_after(after, AROUND)),
         "source": visible(_place(quote)),

@@ -78,7 +78,7 @@ def sentences(text: str) -> tuple[Span, ...]:
     ['Stir at 90-100 °C.', 'Add 4-aminophenol (Fig. 2).']
     """
     found: list[Span] = []
-    for start, end in _blocks(text):
+    for start, end in blocks(text):
         marks = () if _is_row(text[start:end].strip()) else _END.finditer(text, start, end)
         ends = [m.end() for m in marks if _closes(text, start, m.start(), m.end(), end)]
         parts = (_PRINTED.search(text, s, e) for s, e in pairwise([start, *ends, end]))
@@ -134,7 +134,7 @@ def words(text: str) -> tuple[Span, ...]:
     return tuple(match.span() for match in _WORD.finditer(text))
 
 
-def _blocks(text: str) -> list[Span]:
+def blocks(text: str) -> list[Span]:
     """Stretches between the line breaks that end a sentence whatever the punctuation."""
     lines = text.splitlines(keepends=True)  # form feeds and Unicode separators break lines too
     ends = accumulate(map(len, lines))
@@ -160,7 +160,7 @@ def _wrapped(line: str, following: str) -> bool:
         _is_row(here)
         or BETWEEN_CELLS in line
         or BETWEEN_CELLS in following
-        or (_FIELD.match(here) and _FIELD.match(there))
+        or (_FIELD.match(there) and (_FIELD.match(here) or here[-1] in ".!?"))
     ):
         return False
     if there[0].islower():

@@ -13,8 +13,8 @@ import components.cache
 from components.checked_answer import drafts
 from components.checking import CHECKS
 from components.evidence import evidence_data
-from components.sentences import _used, sentences_data
-from engine.analyses.case_verdict import case_verdict, verdict_line
+from components.sentences import AROUND, _quote, _used, sentences_data
+from engine.analyses.case_verdict import QuotedEvidence, case_verdict, verdict_line
 from engine.analyses.facts import record_of
 from engine.answer.quoting_reader import read
 from engine.cases.review import MarkDraft, review_of
@@ -401,3 +401,14 @@ def test_cited_passages_come_first_and_a_bar_is_as_long_as_its_score(app):
     shares = [score["share"] for p in drawn for score in p["scores"] if score["name"] == "retrieved"]
     texts = [float(score["text"]) for p in drawn for score in p["scores"] if score["name"] == "retrieved"]
     assert shares == pytest.approx([text / longest for text in texts], abs=1e-3)
+
+
+def test_words_around_a_quotation_begin_with_a_sentence_and_turns_have_lines():
+    asked = "RK: Other people told me of the breaks. And was it looked into in the end?\n"
+    reply = "J: Not that I know of. I make the breaks happen, I write them on\nthe board in the morning. "
+    text = f"It is May, and we sat down to talk in the room for the staff.\n{asked}{reply}Nine of ten get both."
+    shown = _quote(QuotedEvidence(text=text, start=text.index("Nine"), end=len(text), title="P04", number=1))
+    assert shown["before"].split("\n") == ["… And was it looked into in the end?", reply.replace("\n", " ")]
+    apart = f"{'word ' * 90}ends here. It is so."
+    far = _quote(QuotedEvidence(text=apart, start=apart.index("It is"), end=len(apart), title="P04", number=1))
+    assert len(far["before"]) <= AROUND + 2
