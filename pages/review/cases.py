@@ -2,7 +2,7 @@
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -71,7 +71,7 @@ def library() -> None:
         )
         st.download_button(
             "Facts as CSV",
-            lambda: BOM_UTF8 + facts_csv(map(store.load_whole, chosen)),  # by which Excel knows UTF-8
+            lambda: _facts(chosen),
             file_name="facts.csv",
             mime="text/csv",
             disabled=not chosen,
@@ -122,8 +122,13 @@ def _key() -> bytes | None:
         return None
 
 
+def _facts(ids: Iterable[str]) -> bytes:
+    """The facts of cases as a table; by its first bytes Excel knows UTF-8."""
+    return BOM_UTF8 + facts_csv(map(workbench().cases.load_whole, ids))
+
+
 def take_away(case: Case) -> None:
-    """The report and the case file, made when they are asked for."""
+    """The report, the facts and the case file, made when they are asked for."""
     store = workbench().cases
     st.write("Each file is complete. The report opens offline and prints on A4.")
     # A reader of several reports tells the files apart by their questions.
@@ -137,6 +142,7 @@ def take_away(case: Case) -> None:
             "text/markdown",
             lambda: markdown_report(*store.load_whole(case.id), _key()),
         ),
+        ("Facts (CSV)", f"{name}.csv", "text/csv", lambda: _facts([case.id])),
         ("Case file (JSON)", f"{name}.json", "application/json", lambda: write_case_file(*store.load_whole(case.id))),
     )
     with st.container(horizontal=True):

@@ -79,7 +79,7 @@ def test_a_review_from_note_to_signed_off_is_kept_over_a_reload(app, page, look)
 
 
 @pytest.mark.journey
-def test_the_report_and_the_case_file_come_down_and_hold(app, page, tmp_path):
+def test_the_report_the_facts_and_the_case_file_come_down_and_hold(app, page, tmp_path):
     open_cases(app, page)
     page.get_by_role("tab", name="Report and export").click()
     with page.expect_download() as waiting:
@@ -87,6 +87,10 @@ def test_the_report_and_the_case_file_come_down_and_hold(app, page, tmp_path):
     path = tmp_path / "report.html"
     waiting.value.save_as(path)
     assert FIRST_QUESTION in path.read_text(encoding="utf-8")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Facts (CSV)").click()
+    waiting.value.save_as(tmp_path / "facts.csv")
+    assert FIRST_QUESTION in (tmp_path / "facts.csv").read_text(encoding="utf-8-sig")
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Case file (JSON)").click()
     waiting.value.save_as(tmp_path / "case.json")
