@@ -9,7 +9,7 @@ from engine.analyses.case_verdict import CaseVerdict, FactVerdict, QuotedEvidenc
 from engine.analyses.facts import record_of
 from engine.cases.markup import quoted
 from engine.cases.review import Mark, Review, review_of
-from engine.core.values import Case
+from engine.core.values import Case, own_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,10 @@ def _line(fact: FactVerdict, verdict: CaseVerdict) -> dict[str, object]:
 
 
 def _source(quote: QuotedEvidence | None) -> str:
-    return "" if quote is None else f"passage {quote.number}" if quote.number else f"corpus: {quote.title}"
+    if quote is None:
+        return ""
+    place = f"passage {quote.number}" if quote.number else "corpus"
+    return ": ".join(filter(None, (place, own_title(quote.number, quote.title))))
 
 
 def _words(quote: QuotedEvidence | None) -> str:

@@ -17,7 +17,7 @@ def test_each_fact_has_a_line_with_its_verdict_its_evidence_and_its_edit():
     assert table["fact"].tolist() == ["1.1", "1.2", "2.1"] and table["sentence"].tolist() == [1, 1, 2]
     first = table.iloc[0]
     assert (first["case"], first["question"], first["written by"]) == ("case", "What of the bridge?", "someone")
-    assert (first["verdict"], first["source"], first["decision"]) == ("contradicted", "passage 1", "undecided")
+    assert (first["verdict"], first["source"], first["decision"]) == ("contradicted", "passage 1: d0", "undecided")
     assert first["evidence"] == "The bridge opened in 1934." and first["edit"] == "1932 -> 1934"
     assert 0 < first["probability"] < 1
     assert table["verdict"].tolist() == ["contradicted", "borne out", "not found"]
