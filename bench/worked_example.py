@@ -4,8 +4,9 @@
 
 writes them again (after a change of the bundled models). The reader quotes the answer and the embedded model scores it.
 `--writer` writes the second passes and solves the problem (`--solved`: this alone). `--checked` checks the worked
-example and the second pass that fails again and leaves the rest (after a change of the verifier). Qwen was given two problems and solved one, which is
-the one here. Each number carries the stamp of its run, and replay scores it again as in any other case.
+example and the second pass that fails again and leaves the rest (after a change of the verifier). Qwen was given two
+problems and solved one, which is the one here. Each number carries the stamp of its run, and replay scores it again as
+in any other case.
 """
 
 from __future__ import annotations

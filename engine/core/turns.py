@@ -8,6 +8,7 @@ and the next one has another label. So fields ("Date: ...") and defined terms ar
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +70,8 @@ def turns(*texts: str) -> list[list[SpokenTurn]]:
 
 def turn_at(spoken: Sequence[SpokenTurn], place: int) -> SpokenTurn | None:
     """The turn that has the character at `place`."""
-    return next((turn for turn in spoken if turn.start <= place < turn.end), None)
+    before = bisect_right(spoken, place, key=lambda turn: turn.start) - 1
+    return spoken[before] if before >= 0 and place < spoken[before].end else None
 
 
 def labelled(sentence: str) -> tuple[str, str]:
