@@ -37,7 +37,7 @@ _PRONOUN = re.compile(r"\s*(?:it|this|that|these|those|them)\b", re.IGNORECASE)
 _YEAR = re.compile(r"\s*,?\s*(\d{4})\b")
 _LEAP = 2000  # the year of dates that give none
 _SHARED = 2  # words that both sides together must share
-_TOLD = 0.6  # share of an event's words that a part of a sentence must hold to speak of it
+_TOLD = 0.6  # share of an event's words that a part of a sentence, or another event, must hold to speak of it
 _KNOWN = 3  # words of an event from which another passage is known to speak of it
 
 
@@ -45,7 +45,8 @@ _KNOWN = 3  # words of an event from which another passage is known to speak of 
 class Order:
     """Two events around [start, end), as written (`said`): the one that is named first comes first where `first`.
 
-    `dated`: dates told that it is the other way round, no words.
+    `dated`: dates told that it is the other way round, no words. `known`: the passage's two events have most words of
+    these; with fewer they may be others.
     """
 
     start: int
@@ -53,6 +54,7 @@ class Order:
     first: bool
     said: tuple[str, str]
     dated: bool = False
+    known: bool = True
 
 
 def orders(text: str) -> list[Order]:
@@ -88,11 +90,11 @@ def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | N
     """
     told = orders(passage)
     for mine in orders(fact):
-        verdicts = [agreed for other in told if (agreed := _agrees(mine, other)) is not None]
-        if verdicts and not any(verdicts):
-            return mine
+        near = {other: agreed for other in told if (agreed := _agrees(mine, other)) is not None}
+        if near and not any(near.values()):
+            return replace(mine, known=any(_has_events(other, mine) for other in near))
         # Dates do not tell a cause, which may lie ahead: "cancelled on 5 May because of the strike on 8 May".
-        if verdicts or not turned(fact, mine):
+        if near or not turned(fact, mine):
             continue
         days = days_between(*mine.said, dated_parts(passage)) or days_between(*mine.said, elsewhere, _KNOWN) or 0
         if days and (days > 0) != mine.first:
@@ -110,6 +112,16 @@ def _agrees(mine: Order, other: Order) -> bool | None:
     if sum(turned) >= max(_SHARED, sum(same) + 1) and all(turned):
         return mine.first != other.first
     return None
+
+
+def _has_events(other: Order, mine: Order) -> bool:
+    """Do the two events of the other, either one first, have most words of mine."""
+
+    def holds(event: str, told: str) -> bool:
+        own = rough_stems(event)
+        return len(own & rough_stems(told)) >= _TOLD * len(own)
+
+    return any(all(map(holds, mine.said, told)) for told in (other.said, other.said[::-1]))
 
 
 def turned(fact: str, order: Order) -> str:

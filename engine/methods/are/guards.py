@@ -5,7 +5,7 @@ on a fact with one is unsure, as is one on a date that "03/05/2024" may be. Wher
 and the model finds the fact much likelier borne out with a number or name of that sentence in its place, the passage
 contradicts the fact (editing required).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
-the passages say so, is editing required.
+the passages say so, is editing required. It is unsure where the two events there have few words of the fact's.
 parties: a supportive verdict on "Ann paid Bo" by a passage with "Bo paid Ann" is editing required, as is one on "to Ann
 in June" by "to Ann in May and to Bo in June" (english/parties.py).
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
@@ -176,6 +176,8 @@ def guarded(ruling: Ruling, pair: Read, settings: Verification, instead: Replace
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
             ruling = _contradicted(ruling, f"{why} the reverse", (word,))
+            if not (order.known or ruling.unsure):
+                ruling = _lowered(ruling, "it may say so of other events")
     for find, how in ((exchanged, "in each other's place"), (mispaired, "apart, each with another")):
         if settings.parties and ruling.verdict == "supportive" and (found := find(fact, evidence)):
             one, other = fact[slice(*found.first)], fact[slice(*found.second)]

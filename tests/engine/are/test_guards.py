@@ -273,6 +273,19 @@ def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, ins
 @pytest.mark.parametrize(
     ("fact", "sentence"),
     [
+        ("The film was Ann's last role due to her death", "It is the final part that Ann took before her death."),
+        ("Ann kept goal at home before the ground was sold", "After the ground was sold, Ann played abroad."),
+    ],
+)
+def test_the_opposite_order_of_events_with_few_common_words_is_unsure(fact, sentence):
+    found = ruled(SUPPORTIVE, fact, sentence)
+    assert (found.verdict, found.doubt) == ("editing_required", "it may say so of other events")
+    assert not ruled(SUPPORTIVE, "He left before the storm", "The storm came before he left.").unsure
+
+
+@pytest.mark.parametrize(
+    ("fact", "sentence"),
+    [
         ("He left before the storm", "He left before the storm."),
         ("He left before the storm", "The storm came after he left."),
         ("He left before the storm", "They ate after the match."),
