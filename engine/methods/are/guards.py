@@ -73,7 +73,7 @@ REST = 0.6  # share of the fact's other words from which a part is on what the f
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
 WELL = 0.9  # p(supportive) from which roles are not compared
-SOMEONE = -0.03  # how much nearer a noun is to WHO than to WHAT, at least, to count as a role
+SOMEONE = 0.05  # how much nearer a noun is to WHO than to WHAT, at least, to count as a role
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ def doubted(
 
     result = list(rulings)
     for place, (nouns, terms) in asked.items():
-        roles = [noun for noun in nouns if nearest(noun, WHO) - nearest(noun, WHAT) > SOMEONE]
+        roles = [noun for noun in nouns if noun not in WHO and nearest(noun, WHO) - nearest(noun, WHAT) > SOMEONE]
         if far := [role for role in roles if nearest(role, terms) < NEAR]:
             result[place] = _lowered(result[place], f"the passage says nothing like {', '.join(far)}")
     return result

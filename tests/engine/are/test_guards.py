@@ -340,7 +340,10 @@ def test_an_order_never_contradicts_its_own_sentence(text):
 
 
 class Meanings:
-    """An embedder that knows one meaning of several words; every other text has a direction of its own."""
+    """An embedder that knows one meaning of several words, and that a dentist and a doctor are near "person".
+
+    Every other text has a direction of its own.
+    """
 
     name, dimensions = "meanings", 64
 
@@ -349,7 +352,9 @@ class Meanings:
 
     def embed(self, texts, watch=None):
         places = [self.seen.setdefault(next(iter(self.same)) if t in self.same else t, len(self.seen)) for t in texts]
-        return np.eye(self.dimensions, dtype=np.float32)[places]
+        found = np.eye(self.dimensions, dtype=np.float32)[places]
+        found[[t in ("dentist", "doctor") for t in texts], self.seen.get("person", 0)] += 0.5
+        return found
 
 
 APPROVED = "The claim was approved by the physician."
@@ -378,6 +383,8 @@ def test_a_noun_that_the_passage_says_nothing_like_lowers_certainty_and_nothing_
         ("The doctor approved the claim.", LIKELY, ON),  # other words for the same
         ("The claim was approved.", LIKELY, ON),  # nothing more than the passage says
         ("Ada approved the claim.", LIKELY, ON),  # a name is for the guard of names
+        ("The weather approved the claim.", LIKELY, ON),  # no role
+        ("A person approved the claim.", LIKELY, ON),  # anybody
         ("The dentist approved the claim.", replace(LIKELY, scores={"supportive": 0.9}), ON),
         ("The dentist approved the claim.", replace(LIKELY, verdict="editing_required"), ON),
         ("The dentist approved the claim.", LIKELY, replace(ON, roles=False)),
