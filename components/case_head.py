@@ -41,12 +41,12 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     doubt = "" if review.status == "signed off" else doubted(case, chosen_settings().retrieval)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="case_head"):
         if verdict is None and not (offer and is_being_checked(case)):
-            show(tag("p", escape(_unchecked(case)), class_="gw-unchecked"), width="content")
+            show(tag("p", escape(_unchecked(case, warned=bool(doubt))), class_="gw-unchecked"), width="content")
         elif verdict is not None and not absent and not doubt:  # facts may be borne out and not answer the question
             show(_bar(verdict), width="content")
         if verdict is None and offer and case.answer.text.strip() and case.answer.finished and not case.answer.refused:
             check_button(case, key=f"check_{case.id}")
-        for part in head_parts(case, verdict, review):
+        for part in head_parts(case, verdict, review, warned=bool(doubt)):
             page_link(part.page, part.label, case=case.id, **part.query)
     if not absent and (said := nothing_said(case) or doubt):
         st.warning(plain(said))
@@ -57,9 +57,12 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
     return verdict
 
 
-def head_parts(case: Case, verdict: CaseVerdict | None, review: Review) -> list[Part]:
-    """Facts by state, edits to decide on, citations, their use, the review."""
-    parts = [] if verdict is None else _checked_parts(case, verdict)
+def head_parts(case: Case, verdict: CaseVerdict | None, review: Review, *, warned: bool = False) -> list[Part]:
+    """Facts by state, edits to decide on, citations, their use, the review.
+
+    `warned`: a warning says already that the documents may not answer.
+    """
+    parts = [] if verdict is None else _checked_parts(case, verdict, warned=warned)
     if case.passages and not case.answer.refused and not any(part.page == "inspect/attribution" for part in parts):
         parts.append(Part("What mattered", "inspect/attribution"))
     if lacking := without_source(case):
@@ -75,9 +78,11 @@ def _answer_page(case: Case) -> str:
     return "ask/audit" if case.origin == "imported" else "ask/ask"
 
 
-def _checked_parts(case: Case, verdict: CaseVerdict) -> list[Part]:
+def _checked_parts(case: Case, verdict: CaseVerdict, *, warned: bool) -> list[Part]:
     stopped = "" if verdict.finished else ". The check was stopped early"
-    said = f"{doubt_about(case, verdict)} {verdict.headline}".strip().removesuffix(".")
+    doubt = doubt_about(case, verdict)
+    told = warned and doubt == probably_answered(case)
+    said = f"{'' if told else doubt} {verdict.headline}".strip().removesuffix(".")
     parts = [Part(f"**{said}{stopped}**", "inspect/facts")]
     if verdict.open_edits:
         parts.append(Part(verdict.open_edits, "inspect/facts", {"fact": verdict.undecided_fact}))
@@ -108,12 +113,12 @@ def _bar(verdict: CaseVerdict) -> str:
     return tag("span", parts, class_="gw-verdicts", aria_hidden="true")
 
 
-def _unchecked(case: Case) -> str:
+def _unchecked(case: Case, *, warned: bool) -> str:
     if case.answer.refused:
         return "The writer says that the passages do not answer the question."
     if not case.answer.text.strip():
         return "The case has no answer to check."
-    return f"Not checked yet. {probably_answered(case)}".strip()
+    return f"Not checked yet. {'' if warned else probably_answered(case)}".strip()
 
 
 def _reviewed(review: Review) -> str:

@@ -82,7 +82,6 @@ export default function (component) {
   const sentences = data.sentences.map((row, index) => {
     const span = make("span", "sent" + (row === null ? " unasked" : ""));
     span.setAttribute("role", "button");
-    span.setAttribute("aria-label", "Sentence " + (index + 1));
     span.tabIndex = 0;
     span.onclick = () => words || pickSentence(index);
     span.onkeydown = (event) => {
@@ -123,11 +122,15 @@ export default function (component) {
     if (home !== answer && !placed.has(home)) { answer.append(home); placed.add(home); }
     home.append(tokens[index]);
   });
+  const mark = (piece, current) => {
+    piece.classList.toggle("chosen", current);
+    piece.setAttribute("aria-current", String(current));
+  };
   const byWord = () => {
     answer.classList.toggle("words", words);
     for (const span of sentences) {
-      if (words) { span.removeAttribute("role"); span.removeAttribute("tabindex"); span.removeAttribute("aria-label"); }
-      else { span.setAttribute("role", "button"); span.tabIndex = 0; span.setAttribute("aria-label", span.textContent.trim()); }
+      if (words) { span.removeAttribute("role"); span.removeAttribute("tabindex"); }
+      else { span.setAttribute("role", "button"); span.tabIndex = 0; }
     }
     for (const piece of answer.querySelectorAll(".tok")) {
       if (!words) { piece.removeAttribute("role"); piece.removeAttribute("tabindex"); piece.removeAttribute("aria-label"); continue; }
@@ -273,10 +276,10 @@ export default function (component) {
     });
     chosen = row;
     whole.setAttribute("aria-pressed", String(row === 0));
-    sentences.forEach((span, index) => span.classList.toggle("chosen", row > 0 && data.sentences[index] === row));
+    sentences.forEach((span, index) => mark(span, row > 0 && data.sentences[index] === row));
     data.answer.forEach((token, index) => {
       const clickable = token.row !== null || Boolean(token.asks);
-      tokens[index].classList.toggle("chosen", clickable && token.row === row && row > 0 && !data.sentences.includes(row));
+      mark(tokens[index], clickable && token.row === row && row > 0 && !data.sentences.includes(row));
     });
     root.dataset.row = row;
   };

@@ -82,6 +82,13 @@ def holds_record(data: Json) -> bool:
     return not {_bare(name) for name in data}.isdisjoint(map(_bare, (*QUESTION, *ANSWER)))
 
 
+def is_export(data: Any) -> bool:
+    """Whether question, passages or answer have only the name that another system gives them."""
+    named = {_bare(name) for name in data} if isinstance(data, dict) else set()
+    parts = (QUESTION, PASSAGES, ANSWER)
+    return any(own not in data and not named.isdisjoint(map(_bare, (own, *others))) for own, *others in parts)
+
+
 class Citing:
     """Passages, and the numbers by which an answer cites them; texts that are only cited become passages."""
 

@@ -30,10 +30,12 @@ def ask(question: str, corpus: str, method: str, as_json: bool, model: str, benc
     if as_json:
         shared.emit(case.to_dict())
     else:
-        click.echo(_readable(case, nothing_said(case) or doubted(case, bench.settings.retrieval) or unknown(case)))
+        low = doubted(case, bench.settings.retrieval)
+        first = nothing_said(case) or low or unknown(case)
+        click.echo(_readable(case, first, "" if low and first == low else probably_answered(case)))
 
 
-def _readable(case: Case, doubt: str) -> str:
+def _readable(case: Case, doubt: str, answered: str) -> str:
     """The answer with its sources, for a terminal; control characters of documents are left out."""
     cited = {citation.number for citation in case.answer.citations if citation.valid}
     sources = [
@@ -41,14 +43,13 @@ def _readable(case: Case, doubt: str) -> str:
         for number, passage in enumerate(case.passages, start=1)
         if number in cited
     ]
-    said = probably_answered(case)
     lines = [
         *([doubt, ""] if doubt else []),
         case.answer.text,
         "",
         *sources,
         "",
-        *([said] if said else []),
+        *([answered] if answered else []),
         f"Written by {case.stamp.model}. Case {case.id}.",
     ]
     return "".join(c for c in "\n".join(lines) if c.isprintable() or c == "\n")

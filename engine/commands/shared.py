@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from engine.cases.exports import audit_record, is_export
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.files import EMBEDDED, VERSION
 from engine.core.progress import Watch
@@ -164,9 +165,16 @@ def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
     for _, data in read_jsonl(lines):
         if isinstance(data, dict):
             try:
-                yield AuditRecord.from_dict(data)
+                yield record_of(AuditRecord, data)
             except GroundworkError:
                 continue
+
+
+def record_of(kind: type[V], data: Record) -> V:
+    """The record of a line; one with question, passages and answer may have another system's names for them."""
+    if {"question", "passages", "answer"} <= set(kind.__struct_fields__) and is_export(data):
+        data = audit_record(data).to_dict()
+    return kind.from_dict(data)
 
 
 def run_records(
@@ -192,7 +200,7 @@ def run_records(
                 told.add(name)
                 click.echo(f"Record {identity}: the field {name!r} is not read. Is it {near[0]!r}?", err=True)
         try:
-            return kind.from_dict(data)
+            return record_of(kind, data)
         except GroundworkError as error:
             return error
 

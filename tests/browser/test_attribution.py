@@ -79,6 +79,7 @@ def test_sources_are_recoloured_for_a_sentence_and_told_apart_by_sentence(app, s
     # The arrow keys go on from there; the other maps of the page and the link follow.
     page.keyboard.press("ArrowDown")
     expect(page.locator(".sent").nth(1)).to_have_class("sent chosen")
+    expect(page.locator(".sent").nth(1)).to_have_attribute("aria-current", "true")
     expect(page).to_have_url(re.compile("sentence=2"))
     expect(page.locator(".card .said").first).to_have_text(re.compile("per token"))
     piece = page.locator(".card .text span").first

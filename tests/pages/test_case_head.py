@@ -71,7 +71,9 @@ def test_every_page_of_a_case_says_where_the_documents_may_not_answer():
     assert next(iter(links(app))).startswith(
         "**The documents may not answer the question (probability that they do: 0.30). "
     )
-    assert "do not seem to answer" in page("inspect/facts", "weak").warning[0].value
+    weak = page("inspect/facts", "weak")
+    assert "do not seem to answer" in weak.warning[0].value
+    assert next(iter(links(weak))).startswith("**12 facts: ")  # the probability is said once
 
 
 def test_a_corpus_and_words_of_a_case_file_are_text_in_the_warning():

@@ -125,6 +125,19 @@ def test_an_unknown_setting_is_a_wrong_call():
     assert "retrieval.k" in result.stderr
 
 
+@pytest.mark.parametrize("command", [("attribute", "--method", "word-overlap"), ("facts",)])
+def test_commands_on_answers_read_the_names_of_other_systems(command):
+    own = {
+        "question": "When did the mill open?",
+        "passages": ["The mill opened in 1902."],
+        "answer": "It opened in 1902.",
+    }
+    other = dict(zip(("user_input", "retrieved_contexts", "response"), own.values(), strict=True))
+    name, *options = command
+    told = [lines(run(name, "-", *options, stdin=json.dumps({"id": "1", **record})))[0] for record in (own, other)]
+    assert "error" not in told[0] and [{**line, "seconds": 0} for line in told] == [{**told[0], "seconds": 0}] * 2
+
+
 def test_ask_says_whether_the_documents_answer_and_names_the_words_that_none_has(tmp_path):
     path = tmp_path / "bridge.md"
     path.write_text("Hanna Lind built the stone bridge over the Alm in 1874.")
