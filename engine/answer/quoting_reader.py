@@ -87,6 +87,21 @@ def choose(candidates: Sequence[Candidate], passages: Sequence[Passage], depth: 
     return _sections(line, passages, _AMOUNTS[depth]) or _run(line, passages, _AMOUNTS[depth])
 
 
+def of_speakers(
+    question: str, candidates: Sequence[Candidate], passages: Sequence[Passage], close_enough: float
+) -> list[Candidate]:
+    """The best sentence of each speaker of a transcript whom the question names; none where it names fewer than two."""
+    asked, told = set(re.findall(r"\w+", question)), spoken(passages)
+    best: dict[str, Candidate] = {}
+    for candidate in sorted(_distinct(candidates, passages), key=lambda c: -c.score):
+        turn = turn_at(told[candidate.number - 1], candidate.start)
+        if turn is None or turn.asks or candidate.closeness < close_enough:
+            continue
+        if not asked.isdisjoint(word for word in turn.speaker.split() if not word.islower()):
+            best.setdefault(turn.speaker, candidate)
+    return list(best.values()) if len(best) > 1 else []
+
+
 def whole(picked: Sequence[Candidate], candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
     """`picked` with what its lines introduce, the rest of a list of which it has two items, and rows with the first row
     of their table, in the order given.
@@ -294,13 +309,17 @@ def read(question: str, passages: Sequence[Passage], embedder: Embedder, setting
     closest = max((c.closeness for c in candidates if not c.heading), default=0.0)
     refused = closest < settings.close_enough
     chosen = [] if refused else choose(candidates, passages, depth, settings.sentences)
+    named = of_speakers(question, candidates, passages, settings.close_enough) if depth == "short" and chosen else []
+    named = [candidate for candidate in named if candidate not in chosen]
+    chosen = in_document_order([*chosen, *named], passages)
     picked = whole(chosen, candidates, passages)
     return Reading(
         answer=quote(picked, passages)
         if picked
         else Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True),
         candidates=tuple(replace(c, chosen=c in picked) for c in candidates),
-        rule=_rule(depth, refused or not picked, len(chosen), len(picked) - len(chosen), settings),
+        rule=_rule(depth, refused or not picked, len(chosen) - len(named), len(picked) - len(chosen), settings)
+        + " With them the best sentence of each speaker whom the question names." * bool(named),
         depth=depth,
         closeness=closest,
         threshold=settings.close_enough,

@@ -306,6 +306,16 @@ def test_a_quotation_out_of_a_turn_begins_with_its_speaker(reader: Callable[...,
     assert [answer.text[a:b] for a, b in answer.sentences] == answer.text.replace("] ", "]|").split("|")
 
 
+def test_each_speaker_whom_the_question_names_is_quoted(reader: Callable[..., Reading]) -> None:
+    ward = "Roe: How are breaks?\nBell: The breaks are short breaks. The breaks are late breaks. I like the breaks."
+    shop = "Roe: And the breaks?\nCole: The breaks got lost last year in all of the noise of it. I left."
+    both = passages_of(ward, shop, words=100)
+    assert "Cole" not in reader("What does Bell say about breaks?", both).answer.text
+    found = reader("What do Bell and Cole say about breaks?", both)
+    assert "Bell: The breaks are" in found.answer.text and "Cole: The breaks got lost" in found.answer.text
+    assert found.rule.endswith("each speaker whom the question names.")
+
+
 def test_what_somebody_says_about_a_thing_is_not_looked_for_by_the_word_says() -> None:
     passages = passages_of("My wife says no. I rest badly.", words=100)
     for question in ("What did Tom say about rest?", "What does Tom think of rest?"):
