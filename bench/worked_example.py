@@ -64,6 +64,8 @@ def check(bench: Workbench, case_id: str) -> Case:
     for kind in again:
         bench.analyse(case_id, kind)
     second_pass = second_pass_on(bench.cases.load(case_id), bench)
+    if second_pass.answerable is None:
+        return bench.cases.update(case_id, lambda _: second_pass)
     found = answered_probability(second_pass.question, second_pass.passages, bench.embedder)
     return bench.cases.update(case_id, lambda _: replace(second_pass, answerable=found))
 
