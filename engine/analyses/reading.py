@@ -8,7 +8,7 @@ from typing import Any
 from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import Again, Kind, Loaders, Outcome, less
 from engine.answer.quoting_reader import Reading, read
-from engine.answer.sentence_scores import Candidate
+from engine.answer.sentence_scores import WEIGHTS, Candidate
 from engine.cases.blocks import Block, Cell, Table, of_passages, plain, table
 from engine.cases.review import Review
 from engine.core.canonical import plain as as_json
@@ -35,7 +35,11 @@ def answer_again(case: Case, tools: Loaders) -> Outcome:
 def _reading_again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     reading, embedder = _read(case, analysis.stamp, tools)
     texts = [case.passages[c.number - 1].text[c.start : c.end] for c in reading.candidates]
-    return Outcome(values=less(reading.to_dict()), floor=embedding_floor(embedder, case.question, texts))
+    floor = embedding_floor(embedder, case.question, texts)
+    # A passage is as close as it is less the closest one, so it has the rounding of two cosines.
+    floors = {"cosine": WEIGHTS["cosine"] * floor, "passage": WEIGHTS["passage"] * 2 * floor}
+    floors["score"] = sum(floors.values())
+    return Outcome(values=less(reading.to_dict()), floor=floor, floors=floors)
 
 
 def _read(case: Case, stamp: Stamp, tools: Loaders) -> tuple[Reading, Embedder]:

@@ -6,6 +6,7 @@ import io
 import threading
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -249,6 +250,20 @@ def test_a_drift_within_the_floor_is_reproduced_and_one_above_is_not():
     found = compare("x", {"a": 1.0, "b": 1.0}, Outcome(values={"a": 1.0005, "b": 1.002}, floor=0.001))
     assert [(n.place, n.status) for n in found] == [("x.a", "reproduced"), ("x.b", "drifted")]
     assert found[1].difference == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize(("steps", "drifted"), [(3, 0), (5, 4)])
+def test_the_readers_figures_round_as_often_as_they_have_a_cosine(case, steps, drifted):
+    moved = steps * float(np.finfo(np.float32).eps)  # of each cosine; four are within the floor
+
+    def alter(result):
+        first = result["candidates"][0]
+        first["closeness"] += moved
+        first["score"] += 4 * moved
+        first["parts"]["cosine"] += 2 * moved
+        first["parts"]["passage"] -= 2 * moved
+
+    assert replay_here(with_result(case, 0, alter), TOOLS).count("drifted") == drifted
 
 
 def test_a_whole_number_does_not_round():
