@@ -248,9 +248,8 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
             elif passage.relevant is not None:
                 words.append("labelled in the data")
             st.text(visible(" · ".join(filter(None, words))), width="stretch")
-            with st.container(
-                width=LABEL_WIDTH
-            ):  # after the passage that it labels, where they are one below the other
+            # After the passage that it labels, where they are one below the other.
+            with st.container(width=LABEL_WIDTH):
                 _choose_label(number, MARKED[passage.relevant], offered, mark, f"{key}_{number}", disabled)
         note(passage.text if len(passage.text) <= PASSAGE_CHARACTERS else passage.text[:PASSAGE_CHARACTERS] + "…")
 
