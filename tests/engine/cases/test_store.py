@@ -35,7 +35,7 @@ def test_saving_again_replaces_and_keeps_one_row(store):
 
 
 def test_an_unknown_case_says_where_to_look(store):
-    with pytest.raises(CaseNotFound, match="Cases page"):
+    with pytest.raises(CaseNotFound, match="command `cases`"):
         store.load("absent")
 
 
