@@ -128,6 +128,17 @@ def compare(place: str, stored: Any, outcome: Outcome) -> list[Number]:
     return list(_walk(place, stored, outcome.values, outcome, outcome.floor))
 
 
+def _as_stored(stored: list[Any], replayed: list[Any]) -> list[Any]:
+    """The passages that a check considered in the order of the stored ones, if they are the same.
+
+    Two of nearly one relevance may come in either order, which decides nothing.
+    """
+    by_passage = {seen.get("passage"): seen for seen in replayed}
+    names = [seen.get("passage") for seen in stored]
+    same = len(by_passage) == len(replayed) and by_passage.keys() == set(names)
+    return [by_passage[name] for name in names] if same else replayed
+
+
 def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor) -> Iterator[Number]:
     if isinstance(stored, dict) and isinstance(replayed, dict):
         for key in dict.fromkeys((*stored, *replayed)):
@@ -137,6 +148,8 @@ def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor
         if len(stored) != len(replayed):
             said = f"it now has {len(replayed)} entries; {len(stored)} were stored"
             yield Number(place=place, status="drifted", why=said)
+        if place.endswith(".considered"):
+            replayed = _as_stored(stored, replayed)
         for index, (one, other) in enumerate(zip(stored, replayed, strict=False)):
             yield from _walk(f"{place}[{index}]", one, other, outcome, _of_entry(floor, index))
     elif stored is not _ABSENT:

@@ -366,16 +366,9 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 
 
 def _compared(result: Any) -> Any:
-    """The values of a check that are compared; checks older than `STATED` call it `COPIED`.
-
-    Passages that were considered are compared each with itself: two of nearly one relevance may come in either order.
-    """
+    """The values of a check that are compared; checks older than `STATED` call it `COPIED`."""
     written = msgspec.json.encode(less(result)).decode()
-    values = msgspec.json.decode(written.replace(STATED, COPIED).replace(TOLD[STATED], TOLD[COPIED]))
-    for fact in values.get("facts", ()):
-        for done in fact.get("iterations", ()):
-            done.get("considered", []).sort(key=lambda seen: (seen.get("passage", ""), seen["text"]))
-    return values
+    return msgspec.json.decode(written.replace(STATED, COPIED).replace(TOLD[STATED], TOLD[COPIED]))
 
 
 def _collection(case: Case, settings: Verification, seen: Sequence[str], tools: Loaders) -> Collection | None:
