@@ -149,7 +149,7 @@ def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
 
 
 def _not_found(case_id: str) -> CaseNotFound:
-    return CaseNotFound(f"There is no case {case_id!r} in the library. Cases, or the command `cases`, lists all.")
+    return CaseNotFound(f"The library has no case {case_id!r}. The command `cases` lists all.")
 
 
 def check_seen(history: Sequence[Mark], seen: str | None) -> None:
