@@ -35,6 +35,7 @@ TITLES = {
     "verification": "Facts",
 }
 OF_A_CORPUS = ("retrieval.embedder",)  # chosen when a corpus is made, on the Corpora page
+OF_A_QUESTION = ("retrieval.documents",)  # chosen with the corpus, on the Ask page
 COLUMNS = 3
 
 
@@ -60,7 +61,7 @@ def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ())
 @st.fragment
 def _panel(stages: Sequence[str], paper: str, elsewhere: Sequence[str], drawn: Settings) -> None:
     """The panel, which opens without drawing the page anew; a setting other than in `drawn` draws it, for its costs."""
-    shown = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
+    shown = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS + OF_A_QUESTION]
     key = f"panel_{'_'.join(stages)}"
     panel = st.expander("Settings", key=key, on_change="rerun")
     if panel.open:  # dozens of fields that nobody sees would be drawn again at every click on the page

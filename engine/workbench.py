@@ -179,14 +179,17 @@ class Workbench:
         *,
         method: str = "reranked",
         model: str = "auto",
+        documents: Sequence[str] = (),
         case_id: str | None = None,
         watch: Watch = Watch(),
     ) -> Case:
         """Answer a question of a corpus by one of `METHODS`; the case is saved, and handed to `watch`, step by step.
 
-        Raises `InputError` for another method and a question that cannot be asked, `CorpusNotFound`, `CorpusMismatch`,
-        and what the model raises; a `ServerError` leaves the text so far in the case. A case that fails before its
-        first word is not kept; one that was cancelled keeps its finished steps.
+        `documents` limits the search to those of the corpus, as the setting `retrieval.documents` does.
+
+        Raises `InputError` for another method or document and a question that cannot be asked, `CorpusNotFound`,
+        `CorpusMismatch`, and what the model raises; a `ServerError` leaves the text so far in the case. A case that
+        fails before its first word is not kept; one that was cancelled keeps its finished steps.
         """
         if method not in METHODS:
             raise InputError(f"There is no answering method {method!r}. Choose from: {', '.join(METHODS)}.")
@@ -201,7 +204,9 @@ class Workbench:
             created=now(),
         )
         collection = self.collection(corpus)
-        used = self.settings.with_values({"retrieval.embedder": collection.manifest.embedder})
+        searched = tuple(documents) or self.settings.retrieval.documents
+        own = {"retrieval.embedder": collection.manifest.embedder, "retrieval.documents": searched}
+        used = self.settings.with_values(own)
         grow = Growing(self.cases, case, used, watch)
         try:
             return self._answered(grow, collection, method)
@@ -215,7 +220,7 @@ class Workbench:
         steps = Steps(watch, on_step=grow.step)
         write = self.writer(model)
         reranked = method != "vanilla"
-        how = self.settings.retrieval
+        how = grow.settings.retrieval
         for context in finding(question, collection, self.reranker, how, reranked=reranked, steps=steps):
             grow.context(context)
         grow.change(

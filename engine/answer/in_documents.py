@@ -114,5 +114,6 @@ def doubted(case: Case, settings: Retrieval) -> str:
     refused = " Set “Refuse below this probability” to 0 to see what the writer would say." if asked else ""
     closest = refused if case.answer.refused else " The answer uses the closest passages."
     place = f" of “{case.corpus}”" if case.corpus else ""
-    said = f"The documents{place} do not seem to answer this question ({said}).{closest}"
+    which = "chosen documents" if case.searched else "documents"
+    said = f"The {which}{place} do not seem to answer this question ({said}).{closest}"
     return f"{said} {unknown(case)}".strip()

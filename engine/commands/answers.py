@@ -17,16 +17,19 @@ from engine.workbench import METHODS, Workbench
 @shared.main.command()
 @click.argument("question")
 @shared.corpus_option
+@shared.document_option
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole case as JSON.")
 @shared.model_option
 @shared.with_workbench
-def ask(question: str, corpus: str, method: str, as_json: bool, model: str, bench: Workbench) -> None:
+def ask(
+    question: str, corpus: str, documents: tuple[str, ...], method: str, as_json: bool, model: str, bench: Workbench
+) -> None:
     """Answer a question from a corpus; the library stores the case, unless the model fails before its first word.
 
     Example: python -m engine ask "How is the crude product recrystallized?" --corpus bench-chemistry
     """
-    case = bench.ask(question, corpus, method=method, model=model, watch=shared.progress())
+    case = bench.ask(question, corpus, method=method, model=model, documents=documents, watch=shared.progress())
     if as_json:
         shared.emit(case.to_dict())
     else:

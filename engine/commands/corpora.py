@@ -144,6 +144,7 @@ class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
 @shared.main.command()
 @click.argument("question", required=False)
 @shared.corpus_option
+@shared.document_option
 @click.option("--queries", type=shared.jsonl_file, help='JSONL of {"id", "text"}.')
 @click.option("-k", type=click.IntRange(min=1), default=None, help="Passages per question.  [default: 10]")
 @click.option("--mode", type=click.Choice(["dense", "bm25", "hybrid"]), default=None, help="[default: hybrid]")
@@ -152,6 +153,7 @@ class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
 def search(
     question: str | None,
     corpus: str,
+    documents: tuple[str, ...],
     queries: TextIO | None,
     k: int | None,
     mode: str | None,
@@ -168,7 +170,7 @@ def search(
     bench = shared.workbench(["retrieval.k=10", "retrieval.mode=hybrid", *assignments, *given])
     collection, retrieval = bench.collection(corpus), bench.settings.retrieval
     wanted = max(retrieval.k, retrieval.rerank_pool) if reranked else retrieval.k
-    pool = msgspec.structs.replace(retrieval, k=wanted)
+    pool = msgspec.structs.replace(retrieval, k=wanted, documents=documents or retrieval.documents)
 
     def answer(query: SearchRecord) -> list[shared.Record]:
         asked = well_formed(query.text)

@@ -34,6 +34,13 @@ GROUP = 64  # records that are looked at together
 jsonl_file = click.File("r", encoding="utf-8", errors="surrogateescape")
 file_argument = click.argument("file", type=jsonl_file)
 corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The corpus to use.")
+document_option = click.option(
+    "--document",
+    "documents",
+    multiple=True,
+    metavar="NAME",
+    help="Search this document only; may be given several times. * means any part of a name.",
+)
 seed_option = click.option("--seed", type=int, default=None, help="Seed for all sampling.")
 set_option = click.option(
     "--set",

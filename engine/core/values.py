@@ -437,6 +437,11 @@ class Case(Value, frozen=True):
         """Whether each passage, by its number, is labelled relevant; None where it has no label."""
         return {number: passage.relevant for number, passage in enumerate(self.passages, start=1)}
 
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The documents of the corpus that the question was asked of, by name or pattern; empty for all of them."""
+        return tuple(self.stamp.settings.get("retrieval", {}).get("documents", ()))
+
     def analysis(self, name: str) -> Analysis | None:
         """The analysis of that id; None without one."""
         return next((analysis for analysis in self.analyses if analysis.id == name), None)

@@ -139,6 +139,7 @@ def _summary(case: Case, review: Review) -> tuple[tuple[str, str], ...]:
         ("Status", _status(review)),
         ("Created", when(case.created)),
         ("Corpus", case.corpus or ""),
+        ("Documents searched", ", ".join(case.searched)),
         ("Title", case.title),
         ("Tags", ", ".join(case.tags)),
         ("New version of", case.parent or ""),

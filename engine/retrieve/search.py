@@ -8,15 +8,19 @@ fusion more. In a large collection an index names the candidates; their scores c
 
 from __future__ import annotations
 
+import fnmatch
 import logging
 import os
+import re
 from collections.abc import Sequence
+from difflib import get_close_matches
+from itertools import islice
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.errors import CorpusLocked, QuestionError, ServerError, StorageError
+from engine.core.errors import CorpusLocked, InputError, QuestionError, ServerError, StorageError
 from engine.core.files import scattered
 from engine.core.settings import Retrieval
 from engine.core.text import titled
@@ -58,12 +62,39 @@ def candidate_rows(collection: Collection, snapshot: Snapshot, vector: Floats, k
         return None
 
 
+_NAMES_COMPARED = 10_000  # documents whose names are compared with one that is not there
+
+
+def rows_of_documents(snapshot: Snapshot, names: Sequence[str]) -> NDArray[np.intp] | None:
+    """Rows of the passages of the documents with these names, ascending; None for no names, which are all documents.
+
+    A name is a document's own, or has * for any part of it and ? for a letter, in capitals or not. Raises `InputError`
+    for one that no document has.
+    """
+    if not names:
+        return None
+    found: dict[str, None] = {}
+    for name in names:
+        found |= dict.fromkeys([name] if name in snapshot.documents else _matching(snapshot, name))
+    return np.array(sorted(row for document in found for row, _ in snapshot.rows_of(document)), dtype=np.intp)
+
+
+def _matching(snapshot: Snapshot, name: str) -> list[str]:
+    """The documents whose names a pattern with * and ? matches; raise `InputError` if there are none."""
+    pattern = re.compile(fnmatch.translate(name.replace("[", "[[]")), re.IGNORECASE)
+    if found := [document for document in snapshot.documents if pattern.match(document)]:
+        return found
+    near = get_close_matches(name, islice(snapshot.documents, _NAMES_COMPARED), 3, 0.5)
+    way_out = f"Is it {' or '.join(map(repr, near))}?" if near else "* means any part of a name, as in '*.pdf'."
+    raise InputError(f"The corpus {snapshot.manifest.name!r} has no document {name!r}. {way_out}")
+
+
 LONGEST_QUERY = 20_000  # characters
 LEXICAL = 0.2  # weight of BM25 in the hybrid; see above
 
 
 def search(collection: Collection, question: str, how: Retrieval = Retrieval()) -> list[Hit]:
-    """The best `how.k` passages, best first; k is clipped to the size of the collection.
+    """The best `how.k` passages, best first; k is clipped to the size of the collection, or of `how.documents` in it.
 
     `parts` holds "dense" (cosine, -1 to 1) and "bm25" (0 and up) where they were computed.
     """
@@ -86,12 +117,15 @@ def _search(
 ) -> list[Hit]:
     """One question whose vector is known (None for BM25 alone)."""
     words = None if how.mode == "dense" else bm25.index_of(collection.folder, snapshot)
+    rows = rows_of_documents(snapshot, how.documents)
     if vector is None:
-        rows = None if words is None else words.best(question, how.k)
+        if rows is None and words is not None:
+            rows = words.best(question, how.k)
         return _hits(snapshot, rows, _lexical(words, question, rows), how.k)
-    rows = candidate_rows(collection, snapshot, vector, how.k)
-    if rows is not None and words is not None:
-        rows = np.union1d(rows, words.best(question, POOL_BY_WORDS * how.k))
+    if rows is None:
+        rows = candidate_rows(collection, snapshot, vector, how.k)
+        if rows is not None and words is not None:
+            rows = np.union1d(rows, words.best(question, POOL_BY_WORDS * how.k))
     dense = np.asarray((snapshot.vectors if rows is None else scattered(snapshot.vectors, rows)) @ vector)
     return _hits(snapshot, rows, {"dense": dense} | _lexical(words, question, rows), how.k)
 
@@ -126,6 +160,8 @@ def fuse(dense: Floats, lexical: Floats) -> Floats:
 def _hits(snapshot: Snapshot, rows: NDArray[np.intp] | None, parts: dict[str, Floats], k: int) -> list[Hit]:
     """The k best of `rows` (None: all) by the fused parts, or by the only one; ties in stored order."""
     total = fuse(parts["dense"], parts["bm25"]) if len(parts) == 2 else next(iter(parts.values()))
+    if not len(total):  # documents without text
+        return []
     return [
         Hit(
             passage=snapshot.passages[i if rows is None else rows[i]],

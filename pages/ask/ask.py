@@ -1,19 +1,20 @@
 """Ask: a question, the steps as they run, the answer next to its passages."""
 
 import re
+from collections.abc import Sequence
 
 import streamlit as st
 
 from components import state
 from components.answer import answer_view, with_pills
-from components.cache import document_lengths, questions, workbench
+from components.cache import document_lengths, questions, snapshot_of, workbench
 from components.case_head import case_head
 from components.checked_answer import checked_answer, not_in_documents
 from components.doors import doors
 from components.evidence import evidence
 from components.frame import EXAMPLES, open_case
 from components.heading import heading
-from components.html import escape, note, plain, show, tag
+from components.html import escape, note, plain, show, tag, visible
 from components.model_choice import METHOD_NAMES, draw_models_line, model_title, writer_options
 from components.polling import cancel_button, redraw, redraw_while_running, say_problem
 from components.provenance import provenance
@@ -37,12 +38,13 @@ EXPECTED = {
     "attr-rag": ("retrieve", "align", "re-rank", "occlusion by regeneration", "selection", "final answer"),
 }
 TRIES = "questions_to_try"
+MOST_NAMED = 1_000  # documents that are offered by name; of a larger corpus their names are typed
 UNCLOSED = re.compile(
     r"\s*\[[\w, ;-]{0,20}$"
 )  # the beginning of a citation marker, at the end of what is written so far
 
 
-def begin(question: str, corpus: str, method: str, model: str) -> None:
+def begin(question: str, corpus: str, documents: Sequence[str], method: str, model: str) -> None:
     """Start a run for this session; a running one is asked to stop."""
     state.take_value(state.ASKING)
     if isinstance(run, Run):  # not one of another session, which this one only watches
@@ -51,7 +53,9 @@ def begin(question: str, corpus: str, method: str, model: str) -> None:
     bench, case_id = chosen_workbench(), new_case_id()
 
     def work(run: Run[Case]) -> Case:
-        return bench.ask(question, corpus, method=method, model=model, case_id=case_id, watch=run.watch)
+        return bench.ask(
+            question, corpus, documents=documents, method=method, model=model, case_id=case_id, watch=run.watch
+        )
 
     state.keep_asked(case_id, running=True)
     state.keep_run(run_name(), questions().start(work, label=method), shared=True)
@@ -140,14 +144,18 @@ def last_asked() -> str | None:
 def question_fields(case: Case | None) -> None:
     """The fields of a question; not a form, which would lose on another page what was typed and not yet asked."""
     first = last_asked() if case is None or case.id == FIRST_CASE else case.corpus
-    corpora = sorted((c.name for c in list_corpora()), key=lambda name: name != first)
+    sizes = {corpus.name: corpus.documents for corpus in list_corpora()}
+    corpora = sorted(sizes, key=lambda name: name != first)
     if not corpora:
         st.info("There are no documents yet. Add some on the Corpora page.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         corpus = st.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session", width=420)
+        documents = documents_to_search(corpus, sizes[corpus])
         questions_to_try(corpus)
         draw_models_line()
+    if documents:
+        note(f"Only these documents are searched: {', '.join(documents)}")
     question = st.text_area(
         "Question",
         key="question",
@@ -173,9 +181,32 @@ def question_fields(case: Case | None) -> None:
     )
     # The field sends its text on this key, then the button is pressed.
     if right.button("Ask", type="primary", width="stretch", shortcut="Ctrl+Enter"):
-        begin(question, corpus, method, model or "auto")
+        begin(question, corpus, documents, method, model or "auto")
         st.rerun()
     settings_panel("retrieval", "reader", "decoding", "prompting", "selection", paper="attr-rag")
+
+
+def documents_to_search(corpus: str, size: int) -> list[str]:
+    """Offer to search some of the corpus's `size` documents only; the chosen ones, none for all."""
+    if size < 2:
+        return []
+    key = f"documents_{corpus}"
+    chosen: list[str] = state.value_of(key) or []
+    fold = st.popover("Choose documents", key=f"open_{key}", on_change="rerun")
+    if not fold.open:
+        return chosen
+    snapshot = snapshot_of(corpus) if size <= MOST_NAMED else None
+    titles = {document: title for document, title, _ in snapshot.listing} if snapshot else {}
+    return fold.multiselect(
+        "Documents to search",
+        list(dict.fromkeys([*titles, *chosen])),
+        key=key,
+        format_func=lambda name: visible(f"{titles[name]} ({name})" if titles.get(name, name) != name else name),
+        placeholder=f"All {size:,}",
+        accept_new_options=True,
+        persist_state="session",
+        help="Choose some, or type a name with * for any part of it: interview-*",
+    )
 
 
 def questions_to_try(corpus: str) -> None:
@@ -220,7 +251,8 @@ if running:
 elif case is not None:
     st.divider()
     if case.corpus:  # the form above may have another one chosen
-        note(f"{'Audited with' if case.origin == 'imported' else 'Asked of'} the corpus “{case.corpus}”")
+        only = f", documents {' and '.join(case.searched)}" if case.searched else ""
+        note(f"{'Audited with' if case.origin == 'imported' else 'Asked of'} the corpus “{case.corpus}”{only}")
     verdict = case_head(case)
     if doubt := doubted(case, chosen_settings().retrieval):
         not_in_documents(case, doubt)

@@ -56,6 +56,27 @@ def test_asking_streams_a_cited_answer_into_a_new_case(app, page):
     expect(picker).to_have_value(re.compile("Which solvent extracts caffeine"))
 
 
+def test_a_question_of_chosen_documents_cites_those_alone(app, page, look):
+    page.goto(app.url)
+    expect(answer_of(page)).to_be_visible()
+    page.get_by_role("button", name="Choose documents").click()
+    box = page.get_by_role("combobox", name="Documents to search")
+    box.fill("acetaminophen_h")
+    page.get_by_role("option", name="acetaminophen_history.md").click()
+    expect(page.get_by_text("Only these documents are searched: acetaminophen_history.md")).to_be_visible()
+    box.fill("caffeine_*")
+    page.get_by_role("option", name="Add: caffeine_*").click()
+    look(page, "ask_documents")
+    page.keyboard.press("Escape")
+    page.get_by_label("Question", exact=True).fill("Who made paracetamol?")
+    page.get_by_role("button", name="Ask Shortcut").click()
+    expect(page.get_by_role("heading", name="Who made paracetamol?")).to_be_visible()
+    expect(page.get_by_text("documents acetaminophen_history.md and caffeine_*")).to_be_visible()
+    page.get_by_role("tab", name="Ranking").click()
+    page.get_by_text("Ask another question").click()
+    expect(page.get_by_text("Only these documents are searched: acetaminophen_history.md, caffeine_*")).to_be_visible()
+
+
 def test_an_empty_question_says_what_to_do(app, page):
     page.goto(app.url)
     expect(answer_of(page)).to_be_visible()

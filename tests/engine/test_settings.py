@@ -87,7 +87,7 @@ def ingest(folder: Path, settings: dict[str, Any] | None = None) -> None:
 EMBEDDER = "retrieval.embedder"
 SHORT = {"decoding.max_new_tokens": 6}
 CHUNKING = {"chunking.method": "words", "chunking.words": 7, "chunking.overlap": 2, EMBEDDER: SCRIPTED}
-SEARCH = {"retrieval.k": 3, "retrieval.mode": "dense", "retrieval.rerank_pool": 2}
+SEARCH = {"retrieval.documents": ("*",), "retrieval.k": 3, "retrieval.mode": "dense", "retrieval.rerank_pool": 2}
 READING = {"retrieval.align_gap": 2, "retrieval.keep": 2, "reader.sentences": 1, "reader.close_enough": 0.01}
 WRITING = {
     "retrieval.sentences": 3,

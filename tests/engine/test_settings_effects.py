@@ -64,7 +64,13 @@ ELSEWHERE = {
 }
 CHUNKS = {"chunking.method": "words", "chunking.words": 6, "chunking.overlap": 9}
 EMBEDDED = {"retrieval.embedder": ""}
-FOUND = {"retrieval.k": 1, "retrieval.mode": "bm25", "retrieval.align_gap": 2, "retrieval.keep": 1}
+FOUND = {
+    "retrieval.k": 1,
+    "retrieval.mode": "bm25",
+    "retrieval.documents": ("stones.txt",),
+    "retrieval.align_gap": 2,
+    "retrieval.keep": 1,
+}
 RANKED = {"retrieval.reranker": ""}  # the test has the name
 POOLED = {"retrieval.rerank_pool": 1}
 READER = {"reader.sentences": 1, "reader.close_enough": 1.5, "retrieval.doubt_under": 1.0}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.settings_panel import OF_A_CORPUS, TITLES, said
+from components.settings_panel import OF_A_CORPUS, OF_A_QUESTION, TITLES, said
 from engine.core.settings import BEST_SENTENCE, PAPERS, all_settings
 
 
@@ -53,7 +53,7 @@ def fields_of(app: AppTest) -> list:
 def test_every_setting_of_a_stage_has_a_field_with_its_default_and_the_papers_value(app):
     for stage in STAGES:
         drawn = fields_of(at(app, stage))
-        fields = {s.path for s in all_settings() if s.stage == stage} - {"retrieval.embedder"}
+        fields = {s.path for s in all_settings() if s.stage == stage} - {*OF_A_CORPUS, *OF_A_QUESTION}
         assert {w.key.removeprefix("set_") for w in drawn} == fields
         captions = [caption.value for caption in app.caption]
         assert len([c for c in captions if c.startswith("default: ")]) == len(drawn)

@@ -151,6 +151,24 @@ def test_ask_says_whether_the_documents_answer_and_names_the_words_that_none_has
     assert "No document has “bridgge”; the nearest word is “bridge”. No document has “toll”." in said
 
 
+def test_a_question_of_some_documents_says_so_in_the_case_its_report_and_its_replay(tmp_path):
+    for name, river in (("alm, north.md", "Alm"), ("lech.md", "Lech"), ("isar.md", "Isar")):
+        (tmp_path / name).write_text(f"Hanna Lind built the stone bridge over the {river} in 1874.")
+    run("ingest", str(tmp_path), "--corpus", "bridges")
+    asked = ("ask", "Who built the stone bridge?", "--corpus", "bridges", "--model", "reader")
+    (case,) = lines(run(*asked, "--json", "--document", "alm, *", "--document", "lech.md"))
+    assert {hit["passage"]["document"] for hit in case["hits"]} == {"alm, north.md", "lech.md"}
+    assert case["stamp"]["settings"]["retrieval"]["documents"] == ["alm, *", "lech.md"]
+    run("report", case["id"], "--md", str(tmp_path / "report.md"))
+    assert "- Documents searched: alm, \\*, lech.md" in (tmp_path / "report.md").read_text()
+    summary = lines(run("replay", case["id"]))[-1]["summary"]
+    assert summary["reproduced"] > 0 and summary["drifted"] == summary["cannot"] == 0
+    weak = run("ask", "What does the ferry cost?", "--corpus", "bridges", "--model", "reader", "--document", "isar.md")
+    assert "The chosen documents of “bridges” do not seem to answer" in weak.stdout
+    wrong = run(*asked, "--document", "izar.md")
+    assert wrong.exit_code == 2 and "no document 'izar.md'. Is it 'isar.md'" in wrong.stderr
+
+
 def test_an_answer_that_failed_is_no_case_and_a_served_model_needs_its_address(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     (tmp_path / "bridge.md").write_text("Hanna Lind built the stone bridge over the Alm in 1874.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from engine.answer.context import consecutive_alignment, find_context, merged_text
-from engine.core.errors import QuestionError
+from engine.core.errors import InputError, QuestionError
 from engine.core.settings import Chunking, Retrieval
 from engine.core.values import Document, Hit, Passage
 from engine.corpus.chunking import passages
@@ -106,6 +107,35 @@ def test_hybrid_is_cosine_plus_a_fifth_of_relative_bm25(collection: Collection) 
 def test_many_equals_one_by_one(collection: Collection) -> None:
     questions = ["iron", "what is glass made from"]
     assert search_many(collection, questions) == [search(collection, q) for q in questions]
+
+
+@pytest.mark.parametrize("mode", ["dense", "bm25"])
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [(("d3", "d0"), "d0 d3"), (("d4", "*4"), "d4"), (("D?",), "d0 d1 d2 d3 d4"), (("*",), "d0 d1 d2 d3 d4")],
+)
+def test_some_documents_are_searched_as_all_are_and_the_rest_left_out(
+    collection: Collection, mode: Literal["dense", "bm25"], names: tuple[str, ...], wanted: str
+) -> None:
+    everything = search(collection, "damp iron air", Retrieval(mode=mode))
+    hits = search(collection, "damp iron air", Retrieval(mode=mode, documents=names))
+    assert hits == [hit for hit in everything if hit.passage.document in wanted.split()]
+
+
+def test_a_document_that_is_not_there_is_told_with_the_nearest_names(collection: Collection) -> None:
+    with pytest.raises(InputError, match=r"no document 'd9'\. Is it 'd"):
+        search(collection, "iron", Retrieval(documents=("d1", "d9")))
+    with pytest.raises(InputError, match="means any part of a name"):
+        search(collection, "iron", Retrieval(documents=("xyz",)))
+    with pytest.raises(InputError, match="no document"):  # brackets are letters
+        search(collection, "iron", Retrieval(documents=("d[0-9]",)))
+
+
+def test_documents_without_text_give_no_hits(collection: Collection) -> None:
+    kind = {"title": "", "source": "n.txt", "media_type": "text/plain"}
+    collection.add([Document(id="blank", text=" ", **kind), Document(id="full", text="Tin melts.", **kind)])
+    for mode in ("dense", "bm25", "hybrid"):
+        assert search(collection, "iron", Retrieval(mode=mode, documents=("blank",))) == []
 
 
 @pytest.mark.parametrize("question", ["", "  \n", "x" * 100_000])
