@@ -19,6 +19,7 @@ from engine.core.errors import QuestionError
 from engine.core.progress import Watch, whole
 from engine.core.settings import Retrieval
 from engine.core.text import well_formed
+from engine.core.turns import speaker_within
 from engine.core.values import ChunkSet, Hit, Passage, Step
 from engine.corpus.collection import Collection
 from engine.models.protocols import Reranker
@@ -65,7 +66,9 @@ def without_overlap(passages: Sequence[Passage]) -> list[Passage]:
             trimmed.append(passage)
         elif start < passage.end:
             cut = start - passage.start
-            trimmed.append(replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:]))
+            speaker = speaker_within(passage.text, passage.speaker, cut)
+            rest = replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:], speaker=speaker)
+            trimmed.append(rest)
     return trimmed
 
 

@@ -21,7 +21,7 @@ from engine.answer.prompt import NOTHING_CLOSE
 from engine.answer.sentence_scores import WEIGHTS, Candidate, score_sentences, spoken
 from engine.core.settings import Reader
 from engine.core.text import BETWEEN_CELLS, LIST_ITEM, counted, is_line, titled
-from engine.core.turns import SpokenTurn, turn_at
+from engine.core.turns import SpokenTurn, speaker_within, turn_at
 from engine.core.values import Answer, Citation, Passage, Value
 from engine.models.protocols import Embedder
 from engine.models.tables import names_columns
@@ -426,6 +426,7 @@ def piece(passage: Passage, start: int, end: int) -> Passage:
         start=passage.start + start,
         end=passage.start + end,
         text=passage.text[start:end],
+        speaker=speaker_within(passage.text, passage.speaker, start),
     )
 
 

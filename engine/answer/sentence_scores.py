@@ -14,10 +14,9 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from engine.core.text import covered, headings, sentences, stems, titled, word_weights
-from engine.core.turns import SpokenTurn, turn_at, turns
+from engine.core.turns import SpokenTurn, continued, turn_at, turns
 from engine.core.values import Passage, Value
 from engine.models.protocols import Embedder
 from engine.models.tables import tables, with_columns
@@ -166,17 +165,22 @@ def answer_cue(question: str, sentence: str) -> float:
 def spoken(passages: Sequence[Passage]) -> list[list[SpokenTurn]]:
     """The turns of each passage, where its document is a transcript by those of its passages that are here.
 
-    The words before the first label belong to the last turn of the passage before, if that is here too.
+    The words before the first label belong to the last turn of the passage before, if that is here too, else to the
+    passage's `speaker`.
     """
     found: list[list[SpokenTurn]] = [[] for _ in passages]
     for document in dict.fromkeys(passage.document for passage in passages):
         own = sorted((n for n, p in enumerate(passages) if p.document == document), key=lambda n: passages[n].ordinal)
         for n, told in zip(own, turns(*(passages[n].text for n in own)), strict=True):
             found[n] = told
-        for before, n in pairwise(own):
+        asking = {turn.speaker for n in own for turn in found[n] if turn.asks}
+        for place, n in enumerate(own):
             first = found[n][0].start if found[n] else len(passages[n].text)
+            before, who = own[place - 1], passages[n].speaker
             if first and found[before] and passages[before].ordinal + 1 == passages[n].ordinal:
                 found[n].insert(0, replace(found[before][-1], start=0, words=0, end=first))
+            else:
+                found[n] = continued(found[n], passages[n].text, who, asks=who in asking)
     return found
 
 

@@ -74,6 +74,28 @@ def turn_at(spoken: Sequence[SpokenTurn], place: int) -> SpokenTurn | None:
     return spoken[before] if before >= 0 and place < spoken[before].end else None
 
 
+def continued(told: list[SpokenTurn], text: str, speaker: str, *, asks: bool = False) -> list[SpokenTurn]:
+    """The turns of a text, first the one that it begins within where `speaker` says whose that is.
+
+    >>> [(turn.start, turn.end) for turn in continued([], "It was hard.", "Lena")]
+    [(0, 12)]
+    """
+    end = told[0].start if told else len(text)
+    return [SpokenTurn(0, 0, end, speaker, asks), *told] if speaker and end else told
+
+
+def speaker_within(text: str, speaker: str, place: int) -> str:
+    """Who speaks at `place`, where that is within a turn; `speaker` says it of the text's start. Empty if unknown.
+
+    >>> speaker_within("It was hard.\\nAnn: Why?\\nLena: I left. It rained.", "Lena", 37)
+    'Lena'
+    """
+    if not place:
+        return speaker
+    turn = turn_at(continued(turns(text)[0], text, speaker), place)
+    return turn.speaker if turn and turn.start < place else ""
+
+
 def labelled(sentence: str) -> tuple[str, str]:
     """The speaker's label that opens a sentence, empty without one, and the words after it.
 

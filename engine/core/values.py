@@ -170,7 +170,7 @@ class Passage(Value, frozen=True):
     """A frozen span of a document: `text == document.text[start:end]`.
 
     `ordinal` counts the document's passages from 0. The id names document, content and span, so it never
-    comes to mean something else.
+    comes to mean something else. `speaker` is who speaks at its start, where that is within a turn of a transcript.
     """
 
     id: str
@@ -182,11 +182,20 @@ class Passage(Value, frozen=True):
     text: str
     page: int | None = None
     relevant: bool | None = None
+    speaker: str = ""
 
     @property
     def label(self) -> str:
-        """The name for readers: the document's title, or without one its file name."""
-        return self.title or self.document
+        """The name for readers: the document's title, or without one its file name, and who continues to speak."""
+        return self._told(self.title or self.document)
+
+    @property
+    def heading(self) -> str:
+        """The document's title, which may be empty, and who continues to speak: it is read with the text."""
+        return self._told(self.title)
+
+    def _told(self, title: str) -> str:
+        return f"{title} ({self.speaker} continues)".strip() if self.speaker else title
 
 
 class Hit(Value, frozen=True):

@@ -34,7 +34,9 @@ def passages(document: Document, how: Chunking = Chunking()) -> tuple[Passage, .
 def passages_at(document: Document, spans: Iterable[Span], first: int = 0) -> Iterator[Passage]:
     """The document's passages at these spans, in order; `first` is the ordinal of the first one."""
     digest = sha256(document.text)[:10]
+    (spoken,) = turns(document.text)
     for ordinal, (start, end) in enumerate(spans, first):
+        turn = turn_at(spoken, start)
         yield Passage(
             id=f"{document.id}@{digest}:{start}-{end}",
             document=document.id,
@@ -44,6 +46,7 @@ def passages_at(document: Document, spans: Iterable[Span], first: int = 0) -> It
             end=end,
             text=document.text[start:end],
             page=bisect_right(document.pages, start) if document.pages else None,
+            speaker=turn.speaker if turn and turn.start < start else "",
         )
 
 

@@ -220,8 +220,8 @@ def _not_found(name: str) -> CorpusNotFound:
 
 
 def embedding_text(passage: Passage) -> str:
-    """The text embedded and indexed for a passage: the document's title, then the passage's text."""
-    return titled(passage.title, passage.text)
+    """The text embedded and indexed for a passage: its heading, then the passage's text."""
+    return titled(passage.heading, passage.text)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from msgspec.structs import replace
 from engine.core.progress import Watch
 from engine.core.settings import Verification
 from engine.core.text import Span, sentences
-from engine.core.turns import labelled, turn_at, turns
+from engine.core.turns import continued, labelled, turn_at, turns
 from engine.english.notation import amounts, either_day, values
 from engine.english.parser import common_nouns
 from engine.english.parties import exchanged, mispaired
@@ -211,7 +211,7 @@ def word_for_word(ruling: Ruling, pair: Read) -> Ruling:
     whole = [span for span, line in lines if line == wanted]
     speaker, words = labelled(wanted)
     if speaker:
-        (told,) = turns(evidence)
+        told = continued(turns(evidence)[0], evidence, pair.evidence.speaker)
         same = ((turn_at(told, span[0]), span) for span, line in lines if words in (line, labelled(line)[1]))
         by_speaker = {turn.speaker: span for turn, span in same if turn and turn.speaker}
         if speaker in by_speaker:

@@ -82,7 +82,8 @@ class Evidence(Value, frozen=True):
 
     `relevance` in [0, 1] is what it was ranked by: that of its closest sentence or itself (`engine.retrieve.relevance`)
     or its cosine. `in_corpus`: a passage of the case that the search found in the corpus as well.
-    `found_by` are the places of the round's queries that found it.
+    `found_by` are the places of the round's queries that found it. `title` is the passage's heading, `speaker` who
+    speaks at its start (`Passage`).
     """
 
     text: str
@@ -95,6 +96,7 @@ class Evidence(Value, frozen=True):
     relevance: float = 0.0
     in_corpus: bool = False
     found_by: tuple[int, ...] = ()
+    speaker: str = ""
 
 
 class Ruling(Value, frozen=True):

@@ -306,6 +306,18 @@ def test_a_quotation_out_of_a_turn_begins_with_its_speaker(reader: Callable[...,
     assert [answer.text[a:b] for a, b in answer.sentences] == answer.text.replace("] ", "]|").split("|")
 
 
+def test_the_words_of_a_turn_whose_beginning_was_not_found_are_those_of_its_speaker(
+    reader: Callable[..., Reading],
+) -> None:
+    text = "Roe: And then?\nBell: I went. It was far. I took no breaks in May. I slept.\nRoe: Why?"
+    first, second, last = passages_of(text, words=9)
+    assert (first.speaker, second.speaker) == ("", "Bell")
+    assert reader("Who took no breaks?", [second]).answer.text.startswith("Bell: I took no breaks in May. [cite_1]")
+    assert reader("Why?", [second, last]).answer.text.count("Roe") == 0
+    (piece,) = best_sentences("Who took no breaks?", [second], ScriptedEmbedder(), 1)
+    assert piece.speaker == "Bell"
+
+
 def test_each_speaker_whom_the_question_names_is_quoted(reader: Callable[..., Reading]) -> None:
     ward = "Roe: How are breaks?\nBell: The breaks are short breaks. The breaks are late breaks. I like the breaks."
     shop = "Roe: And the breaks?\nCole: The breaks got lost last year in all of the noise of it. I left."

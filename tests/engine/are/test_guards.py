@@ -439,6 +439,10 @@ def test_a_quotation_with_a_speaker_is_borne_out_by_that_speakers_turn_alone():
     ):
         ruling = by_words(said, text, said=said)
         assert (ruling.verdict, ruling.by) == decided
+    part = Evidence(text="I get both breaks.\nRoe: And you?\nCole: None.", source="case", number=1, speaker="Bell")
+    for said, verdict in (("Bell: I get both breaks.", "supportive"), ("Cole: I get both breaks.", "editing_required")):
+        pair = Read(said, said, part, anchors(said, [part])[0])
+        assert word_for_word(IRRELEVANT, pair).verdict == verdict
     ruling = by_words("Cole: I get both breaks.", text, SUPPORTIVE, "Cole: I get both breaks.")
     assert ruling.verdict == "editing_required" and "the passage has Bell say this" in ruling.note
 

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from engine.core.settings import Chunking
 from engine.core.values import Document, DocumentSection, sha256
 from engine.corpus.chunking import passages
+from engine.corpus.collection import embedding_text
 
 TEXT = "One two three. Four five.\n\nSix seven eight nine. Ten."
 
@@ -57,6 +58,19 @@ def test_a_turn_of_a_transcript_stays_with_its_speaker_and_a_reply_with_its_ques
         "Q: You left. It was May.\nP: Yes. It hurt.",
         "Q: Why?\nP: Money. It was little. I had none.",
     ]
+
+
+def test_a_passage_within_a_turn_has_its_speaker_and_names_it() -> None:
+    text = "Q: Why?\nP: It was May. I had no bus. It hurt.\nQ: And now?\nP: I rest."
+    cut = passages(document(text), Chunking(words=6))
+    assert [(p.text, p.speaker) for p in cut] == [
+        ("Q: Why?\nP: It was May.", ""),
+        ("I had no bus. It hurt.", "P"),
+        ("Q: And now?\nP: I rest.", ""),
+    ]
+    assert [p.label for p in cut[:2]] == ["T", "T (P continues)"]
+    assert embedding_text(cut[1]) == "T (P continues)\nI had no bus. It hurt."
+    assert {p.speaker for p in passages(document(TEXT), Chunking(words=5))} == {""}
 
 
 def test_page_of_a_passage() -> None:
