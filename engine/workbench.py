@@ -311,15 +311,16 @@ class Workbench:
         return analyse(self.cases, name, found, options_of(found, options or ()), self.context(watch))
 
     def analyse_all(
-        self, cases: Sequence[Case | str], kind: str, options: Options = None, watch: Watch = Watch()
+        self, cases: Sequence[Case | str] | Case | str, kind: str, options: Options = None, watch: Watch = Watch()
     ) -> dict[str, str]:
-        """Run an analysis on several saved cases, one after the other; why not, by the id of a case that failed.
+        """Run an analysis on one or several saved cases, in order; why not, by the id of a case that failed.
 
         `watch` hears how many are done. A stop keeps those and what was finished of the one it comes upon.
         """
         failed = {}
-        for done, case in enumerate(cases):
-            watch.step("answers", done, len(cases))
+        several = [cases] if isinstance(cases, Case | str) else cases  # an id is one case, not one for each letter
+        for done, case in enumerate(several):
+            watch.step("answers", done, len(several))
             try:
                 self.analyse(case, kind, options, Watch(cancel=watch.cancel))
             except Cancelled:

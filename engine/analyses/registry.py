@@ -77,11 +77,15 @@ def find(name: str) -> AnyKind | None:
 
 
 def kind_named(name: str, *, run: bool = True) -> AnyKind:
-    """A kind that can be run, or any kind without `run`; `InputError` listing those that may be named."""
+    """A kind that can be run, or any kind without `run`; `InputError` listing those that may be named.
+
+    "input-x-gradient", as on the command line, is "input x gradient".
+    """
     known = runnable() if run else kinds()
-    if name not in known:
+    spelled = {kind.replace("-", " "): kind for kind in known} | {kind: kind for kind in known}
+    if (own := spelled.get(name) or spelled.get(name.replace("-", " "))) is None:
         raise InputError(f"No analysis has the name {name!r}. Choose one of: {', '.join(known)}.")
-    return known[name]
+    return known[own]
 
 
 def register(kind: AnyKind) -> None:

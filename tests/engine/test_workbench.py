@@ -127,6 +127,9 @@ def test_options_may_be_plain_data_and_are_checked_before_anything_runs():
             with pytest.raises(InputError, match=said):
                 run(case, kind, options)
     assert options_of(kind_named("occlusion"), ["spans=[[0, 4]]"]).spans == ((0, 4),)
+    assert kind_named("input-x-gradient").name == kind_named("input x gradient").name == "input x gradient"
+    with pytest.raises(InputError, match="No analysis has the name 'in-put'"):
+        kind_named("in-put")
 
 
 def test_a_corpus_or_question_that_is_no_text_and_half_of_a_character_are_told():
@@ -157,3 +160,4 @@ def test_many_cases_are_checked_one_by_one_and_a_failure_or_a_stop_leaves_the_re
     with pytest.raises(Cancelled):
         bench.analyse_all([third, fourth], "facts", watch=watch)
     assert bench.result(third, "facts") and bench.result(fourth, "facts") is None
+    assert bench.analyse_all(fourth, "facts") == {} and bench.result(fourth, "facts")
