@@ -358,7 +358,8 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     settings = Verification.from_dict({**dict.fromkeys(LATER_GUARDS, False), **stamped})
     collection = _collection(case, settings, asked.corpus, tools)
     embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked.verifier))
-    sources = Sources(embedder, case.passages, collection, analysis.stamp.settings.get("mode", "hybrid"))
+    mode = analysis.stamp.settings.get("mode", "hybrid")
+    sources = Sources(embedder, case.passages, collection, mode, case.searched)
     record = check_answer(Task(case.question, case.answer.text, sources, Judges(verifier), settings))
     cosines = embedding_floor(embedder, case.answer.text, [p.text for p in case.passages])
     most = max(verifier.floor, cosines) + ROUNDED
@@ -422,7 +423,7 @@ def task_of(case: Case, options: FactsOptions, context: RunContext) -> Task:
     """The case's answer with its evidence and those who decide; the corpus is opened only where it is searched."""
     settings, tools = context.settings, context.tools
     collection = None if settings.verification.evidence_from == "case" else tools.collection_of(case)
-    sources = Sources(tools.embedder(DEFAULT), case.passages, collection, settings.retrieval.mode)
+    sources = Sources(tools.embedder(DEFAULT), case.passages, collection, settings.retrieval.mode, case.searched)
     return Task(case.question, case.answer.text, sources, options.load(tools), settings.verification)
 
 

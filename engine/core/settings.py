@@ -48,7 +48,7 @@ class Retrieval(Value, frozen=True):
 
     k: Annotated[int, about("Passages retrieved", "passages", ge=1)] = 30
     mode: Annotated[SearchMode, about("Search mode")] = "hybrid"
-    # Of a question and of `search` (`rows_of_documents` of retrieve/search.py); facts and steps search all of them.
+    # Of a question, the check of its answer, and `search` (`rows_of_documents` of retrieve/search.py); not of steps.
     documents: Annotated[tuple[str, ...], about("Documents searched", "names, * for any part")] = ()
     # Of a new corpus; a corpus that exists keeps the one in its manifest, and is not searched with another.
     # Empty: the default embedder, or whatever the corpus has.

@@ -36,12 +36,16 @@ MOST_CITED = 9_999  # the highest number that a citation may have
 
 @dataclass(frozen=True)
 class Sources:
-    """Where evidence may come from: `case`, its passages in citation order; `collection`, searched as `mode` says."""
+    """Where evidence may come from: `case`, its passages in citation order; `collection`, searched as `mode` says.
+
+    `documents` of the collection alone are searched, all of them if empty.
+    """
 
     embedder: Embedder
     case: tuple[Passage, ...] = ()
     collection: Collection | None = None
     mode: SearchMode = "hybrid"
+    documents: tuple[str, ...] = ()
 
     def chosen(self, settings: Verification) -> Sources:
         """The sources that `evidence_from` names."""
@@ -75,7 +79,7 @@ def find_evidence(
     named = cited if cited and settings.anchored else [frozenset[int]()] * len(facts)
     found = _case_evidence(facts, queries, sources, settings.passages, named)
     if sources.collection is not None:
-        how = Retrieval(k=settings.passages, mode=sources.mode)
+        how = Retrieval(k=settings.passages, mode=sources.mode, documents=sources.documents)
         searched = _searched(facts, queries, sources.collection, how, watch)
         held = {_words(passage.text) for passage in sources.case}
         found = [

@@ -161,6 +161,9 @@ def test_a_question_of_some_documents_says_so_in_the_case_its_report_and_its_rep
     assert case["stamp"]["settings"]["retrieval"]["documents"] == ["alm, *", "lech.md"]
     run("report", case["id"], "--md", str(tmp_path / "report.md"))
     assert "- Documents searched: alm, \\*, lech.md" in (tmp_path / "report.md").read_text()
+    run("analyse", case["id"], "facts", "--set", "verification.evidence_from=corpus")
+    seen = Workbench().result(case["id"], "facts").facts[0].iterations[0].considered
+    assert {evidence.document for evidence in seen} == {"alm, north.md", "lech.md"}
     summary = lines(run("replay", case["id"]))[-1]["summary"]
     assert summary["reproduced"] > 0 and summary["drifted"] == summary["cannot"] == 0
     weak = run("ask", "What does the ferry cost?", "--corpus", "bridges", "--model", "reader", "--document", "isar.md")
