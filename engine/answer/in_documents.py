@@ -103,6 +103,7 @@ def unknown(case: Case) -> str:
 def doubted(case: Case, settings: Retrieval) -> str:
     """The warning that the documents do not seem to answer the case's question; empty where they may.
 
+    All 50 questions of `bench.asked` that share no word with their answer get it (docs/trust.md): hence its advice.
     Empty in an audit too: the answer was not written here, and whether it is borne out is told by its facts.
     """
     if case.answerable is None or case.answerable >= settings.doubt_under or case.origin == "imported":
@@ -112,7 +113,8 @@ def doubted(case: Case, settings: Retrieval) -> str:
     said = f"probability that they do: {case.answerable:.2f}{scored}"
     asked = "answerable" in case.stamp.settings
     refused = " Set “Refuse below this probability” to 0 to see what the writer would say." if asked else ""
-    closest = refused if case.answer.refused else " The answer uses the closest passages."
+    used = " If they have other words for it, ask in those. The answer uses the closest passages."
+    closest = refused if case.answer.refused else used
     place = f" of “{case.corpus}”" if case.corpus else ""
     which = "chosen documents" if case.searched else "documents"
     said = f"The {which}{place} do not seem to answer this question ({said}).{closest}"
