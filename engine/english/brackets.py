@@ -1,7 +1,7 @@
-"""Brackets in a sentence: what they say of the noun before them, as a statement of its own.
+"""Brackets and pairs of dashes in a sentence: what they say of the noun before them, as a statement of its own.
 
 Brackets that give a condition, a count or a part of a name stay in the sentence; those that name a source or a part of
-it say nothing. Left out: brackets in brackets.
+it say nothing. Left out: brackets in brackets, a single dash.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.english.notation import MONTHS
 from engine.english.parser import can_be, parse
-from engine.english.tree import QUOTES, Inserted, Statement, is_plural
+from engine.english.tree import AUXILIARIES, BE, QUOTES, SUBJECTS, Inserted, Statement, is_plural
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -24,7 +24,9 @@ NUMBERED = re.compile(  # a list mark, a sign in its place, or a bracket that no
     r"|\((?=[^)]*$))"
 )
 YEAR = re.compile(r"\d{4}")
-_BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
+_BRACKET = re.compile(  # or a pair of dashes
+    r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)|\s?—\s?(?=[^\W\d])([^()\[\]—]{2,120}?)\s?—\s?(?=[^\W\d])"
+)
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
 _KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
@@ -49,7 +51,7 @@ def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, in
     numbered = NUMBERED.match(text)
     at = numbered.end() if numbered else 0
     kept: list[int] = []
-    asides = []
+    asides, apart = [], set[int]()
 
     def keep(start: int, end: int) -> None:
         for i in range(start, end):
@@ -58,7 +60,8 @@ def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, in
 
     for match in _BRACKET.finditer(text, at):
         in_name = _NAME_BEFORE.search(text[: match.start()]) and _NAME_AFTER.match(text, match.end())
-        parts = [(found.group().strip(), match.start(1) + found.start()) for found in PART.finditer(match.group(1))]
+        place = match.lastindex or 1
+        parts = [(f.group().strip(), match.start(place) + f.start()) for f in PART.finditer(match.group(place))]
         counted = _COUNTED.search(text[: match.start()]) is not None
         if in_name or any(_qualifies(part, counted) and not _REFERENCE.fullmatch(part) for part, _ in parts):
             continue
@@ -68,8 +71,9 @@ def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, in
                 asides.append((len(kept), part, start))
         at = match.end()
         keep(match.start(), match.start() + 1)  # the words around it stay apart
+        apart.add(match.start())
     keep(at, len(text))
-    return "".join(" " if text[i].isspace() else text[i] for i in kept), kept, asides
+    return "".join(" " if i in apart or text[i].isspace() else text[i] for i in kept), kept, asides
 
 
 def _qualifies(content: str, counted: bool) -> bool:
@@ -95,6 +99,16 @@ def _is_told(content: str) -> bool:
     return inside[0].tag_ == "VBN" or (inside[0].tag_ == "VBD" and not can_be(inside[0].lower_, "VBD"))
 
 
+def _is_clause(content: str) -> bool:
+    """Is it a sentence: "he was eleven", not "A Star Is Born" or "Lind kick", whose verbs may be misread?"""
+    for root in (token for token in parse(content) or () if token.head == token):
+        subject = next((c for c in root.lefts if c.dep_ in SUBJECTS), None)
+        sure = {root.lower_, *(c.lower_ for c in root.lefts if c.dep_ in AUXILIARIES)} & {*BE, "has", "have", "had"}
+        if subject is not None and root.text.islower() and (subject.tag_ == "PRP" or sure):
+            return True
+    return False
+
+
 def _is_of_another(noun: Token, content: str) -> bool:
     """Do brackets not say what the noun before them is?
 
@@ -117,17 +131,26 @@ def _named_before(last: Token, content: str) -> Token | None:
     return noun if noun.pos_ in ("NOUN", "PROPN") and not _is_of_another(last, content) else None
 
 
-def aside(phrase: Callable[[Token], Sequence[Token]], last: Token, content: str, at: int) -> Statement | None:
-    """The content of brackets as a sentence about the noun whose `last` word is before them; None if it is not on one.
+def aside(
+    phrase: Callable[[Token], Sequence[Token]], last: Token, content: str, at: int, *, dashes: bool
+) -> Statement | None:
+    """The content of brackets as a sentence, about the noun whose `last` word is before them if it is not one itself.
 
-    `phrase` gives the words of a noun with its modifiers; `at` is the content's offset in the source.
+    None if it is not on a noun.
+
+    `phrase` gives the words of a noun with its modifiers; `at` is the content's offset in the source. In `dashes` it is
+    about the whole phrase before them, not its last noun: "two clubs in Cork—Alma and Bor—".
     """
     noun = _named_before(last, content)
     if noun is None:
         return None
+    while dashes and noun.dep_ == "pobj" and noun.head.head.pos_ in ("NOUN", "PROPN"):
+        noun = noun.head.head
     while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
         noun = noun.head.head
     words = [Inserted(word.group(), at + word.start()) for word in re.finditer(r"\S+", content)]
+    if _is_clause(content):
+        return Statement(noun, (*words,))
     if spelled := _spelled_out(last, content):
         first = spelled[0].i
         link = "are" if is_plural(last) and is_plural(last.doc[first : last.i + 1].root) else "is"

@@ -132,7 +132,8 @@ def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
         lost |= any(token.i not in covered and token.pos_ in CONTENT for token in doc)
         for place, content, at in asides:
             before = [t for t in doc if t.idx + start < place <= start + len(words) + 1 and not t.is_punct]
-            stated = aside(sentence.phrase, before[-1], content, at) if before else None
+            dashes = text[:at].rstrip().endswith("—")
+            stated = aside(sentence.phrase, before[-1], content, at, dashes=dashes) if before else None
             facts += [stated] if stated else []
             lost |= bool(before) and stated is None
         result += [_written(fact, sentence, places) for fact in facts]

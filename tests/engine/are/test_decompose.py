@@ -6,9 +6,10 @@ from hypothesis import example, given, settings, strategies as st
 from engine.answer.citations import blanked, cited_sentences, style_of
 from engine.answer.prompt import NOTHING_CLOSE
 from engine.english import parser
+from engine.english.brackets import without_brackets
 from engine.english.parser import parse
 from engine.english.pronouns import Known, resolve
-from engine.english.statements import split
+from engine.english.statements import split, split_with_pieces
 from engine.methods.are.decompose import clause_spans, decompose, parse_clauses, parse_facts
 from engine.methods.are.evidence import cited_numbers, expand
 from engine.models.scripted import ScriptedWriter
@@ -1005,6 +1006,33 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
 )
 def test_brackets_say_what_they_say_of_the_noun_before_them(sentence, facts):
     assert split(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("The old mill—opened in 1999—was sold.", ["The old mill was sold", "The old mill was opened in 1999"]),
+        ("The trial — a study of two drugs — ended.", ["The trial ended", "The trial is a study of two drugs"]),
+        (
+            "He met both clubs in Cork—Alma and Bor—in May.",
+            ["He met both clubs in Cork in May", "both clubs in Cork are Alma and Bor"],
+        ),
+        ("The king—he was eleven—stayed away.", ["The king stayed away", "he was eleven"]),
+        ("The king (nobody was hurt) stayed away.", ["The king stayed away", "nobody was hurt"]),
+        ("The bank—which had lent the money—failed.", ["The bank failed", "The bank had lent the money"]),
+        ("It cost 3—4 euros in 1980—1990.", ["It cost 3—4 euros in 1980—1990"]),
+    ],
+)
+def test_a_pair_of_dashes_is_read_as_brackets_on_the_whole_phrase_before_it(sentence, facts):
+    assert split(sentence) == facts
+
+
+def test_dashes_without_end_are_read_in_time_and_copied_words_are_where_they_were():
+    for text in ("a—" * 4000, "a —" + " b" * 4000 + "—c"):
+        assert without_brackets(text)[1] == sorted(set(without_brackets(text)[1]))
+    text = "The old mill—opened in 1999—was sold."
+    for words, pieces in split_with_pieces(text):
+        assert all(words[a : a + length] == text[b : b + length] for a, b, length in pieces)
 
 
 @pytest.mark.parametrize(
