@@ -11,7 +11,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import wraps
 from io import TextIOBase
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import click
@@ -231,13 +231,6 @@ def failure(error: GroundworkError) -> Record:
     return {"error": {"type": type(error).__name__, "message": str(error)}}
 
 
-def _or_none(items: Iterable[tuple[str, T | GroundworkError]]) -> Iterator[tuple[str, T | GroundworkError]]:
-    """The items, or that there is none."""
-    found = iter(items)
-    yield next(found, ("1", RecordError("The file has no records. Check that it was saved completely.")))
-    yield from found
-
-
 def each(
     items: Iterable[tuple[str, T | GroundworkError]],
     work: Callable[[str, T], Iterable[Record]],
@@ -247,8 +240,9 @@ def each(
 
     `work` may also yield a `failure` of a part, and the other parts after it. Without any item the first is a bad one.
     """
-    failed = False
-    for identity, item in _or_none(items):
+    failed, found = False, iter(items)
+    first = next(found, ("1", RecordError("The file has no records. Check that it was saved completely.")))
+    for identity, item in chain([first], found):
         try:
             if isinstance(item, GroundworkError):
                 raise item
