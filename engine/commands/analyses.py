@@ -217,7 +217,7 @@ def _curve_line(identity: str, name: str, curve: Curves, report: FaithfulnessRep
         "method": name,
         "model": report.model,
         **{field: getattr(curve, field) for field in ("abpc", "morf", "lerf", "shares", "abpc_nats")},
-        "random_abpc": report.random.to_dict(),
+        "random_abpc": report.random,
         "passage_abpc": report.whole_passages and report.whole_passages.abpc,
         "diagnostics": report.diagnostics,
     }
@@ -263,5 +263,5 @@ def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench)
             found = ran(*due)
     finally:
         check = own.checked(found, own.read(made))
-        extra = {"check": check.to_dict()} if check else {}
+        extra = {"check": check} if check else {}
         shared.emit({"case": found.id, **own.figures(own.read(made)), **made.to_dict(), **extra})

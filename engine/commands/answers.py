@@ -31,7 +31,7 @@ def ask(
     """
     case = bench.ask(question, corpus, method=method, model=model, documents=documents, watch=shared.progress())
     if as_json:
-        shared.emit(case.to_dict())
+        shared.emit(case)
     else:
         low = doubted(case, bench.settings.retrieval)
         first = nothing_said(case) or low or unknown(case)
@@ -83,9 +83,7 @@ def audit(file: BinaryIO, as_json: bool, model: str, verifier: str) -> None:
         line: shared.Record = {"id": identity, "case": case.id}
         if as_json:
             line["answerable"] = case.answerable
-            line["support"] = [
-                sentence.to_dict() for sentence in bench.support(case, watch, model=model, verifier=verifier)
-            ]
+            line["support"] = bench.support(case, watch, model=model, verifier=verifier)
         return [line]
 
     shared.each(read_records(file.read()), work)

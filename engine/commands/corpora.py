@@ -61,7 +61,7 @@ def ingest(
     """
     bench = shared.workbench([*assignments, *_chosen({"chunking.method": chunking, "retrieval.embedder": embedder})])
     report = bench.ingest(paths, corpus, shared.progress(), _fields(fields), ray_workers=workers if on == "ray" else 0)
-    shared.emit(report.to_dict())
+    shared.emit(report)
     if report.warning:
         click.echo(report.warning, err=True)
     if report.skipped:
@@ -98,8 +98,7 @@ def corpora(ctx: click.Context) -> None:
             found = health(corpus.name, shared.progress())
         except (CorpusError, InputError) as error:  # removed since, or its folder has a name that a corpus cannot have
             found = Health(state="damaged", notes=(str(error),))
-        data = corpus.to_dict()
-        shared.emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
+        shared.emit({**{key: getattr(corpus, key) for key in kept}, "health": found.state, "notes": found.notes})
     for name, problem in unreadable_corpora().items():
         shared.emit({**dict.fromkeys(kept), "name": name, "health": "damaged", "notes": [problem]})
 
@@ -131,7 +130,7 @@ def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assig
     wanted = Settings().with_values(own).apply([*assignments, *chosen])
     model = wanted.retrieval.embedder
     rebuilt = collection.rebuild(load_embedder(full_name(model)) if model else None, wanted.chunking, shared.progress())
-    shared.emit(rebuilt.manifest.to_dict())
+    shared.emit(rebuilt.manifest)
 
 
 class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):

@@ -44,7 +44,7 @@ def cases(search: str, **options: Any) -> None:
     Example: python -m engine cases recrystallized --status open --sort created
     """
     for row in workbench().cases.rows(Query(text=search, **options)):
-        emit(row.to_dict())
+        emit(row)
 
 
 @main.command()

@@ -23,7 +23,7 @@ def models(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         for card in (*available_models(), *_further_cards()):
-            emit(card.to_dict())
+            emit(card)
 
 
 def _further_cards() -> Iterator[ModelCard]:
@@ -54,7 +54,7 @@ def add(source: str, name: str) -> None:
 
     Example: python -m engine models add openai:gpt@http://127.0.0.1:8000/v1 --name local-server
     """
-    emit(add_model(source, name).to_dict())
+    emit(add_model(source, name))
 
 
 @models.command()
@@ -78,6 +78,6 @@ def self_test(model: str) -> None:
     """
     checks = run_self_test(load_writer(model, watch=progress()))
     for check in checks:
-        emit(check.to_dict())
+        emit(check)
     if not all(check.passed for check in checks):
         sys.exit(1)

@@ -82,12 +82,9 @@ def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> shared.R
         "model": value.stamp.model,
         "scorer": value.scorer,
         "gate": value.gate,
-        "threshold": value.threshold.to_dict() if value.threshold else None,
-        "missing": {
-            **value.signals.missing,
-            **({"gradient": value.gradient_missing} if value.gradient_missing else {}),
-        },
-        "shared": {name: cost.to_dict() for name, cost in value.shared.items()},
+        "threshold": value.threshold,
+        "missing": value.missing,
+        "shared": value.shared,
         "max_new_tokens": value.decoding.max_new_tokens,
         "notes": [*filter(None, (value.signals.banner, *value.notes))],
     }
@@ -133,9 +130,7 @@ def judge(file: TextIO, name: str) -> None:
         said = {"winner": found.winner, "orders": found.orders, "preferred": found.preferred, "raw": found.raw}
         return [{"id": record.id, **said, "judge": model}]
 
-    shared.run_records(
-        file, PairRecord, work, lambda: shared.emit({"summary": tally(judged).to_dict()}) if judged else None
-    )
+    shared.run_records(file, PairRecord, work, lambda: shared.emit({"summary": tally(judged)}) if judged else None)
 
 
 @shared.main.command()
@@ -149,8 +144,7 @@ def advise(file: TextIO) -> None:
 
     def work(record: AuditRecord) -> list[shared.Record]:
         found = advice_for(record, embedder)
-        proxies = {proxy.name: proxy.to_dict() for proxy in found.proxies}
-        return [{"id": record.id, **found.to_dict(), "proxies": proxies}]
+        return [{"id": record.id, **found.to_dict(), "proxies": {proxy.name: proxy for proxy in found.proxies}}]
 
     shared.run_records(file, AuditRecord, work)
 

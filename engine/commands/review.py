@@ -64,7 +64,7 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
         store.add_marks(case, drafts, seen)
     history = store.history(case)
     chain = check_chain(history, case, signing_key())
-    shown = {"case": case, "review": review_of(history).to_dict(), "history": [mark.to_dict() for mark in history]}
+    shown = {"case": case, "review": review_of(history), "history": history}
     emit({**shown, "holds": not chain.problem, "protection": chain.protection, "head": chain.head})
 
 
@@ -130,7 +130,7 @@ def replay(case: str) -> None:
         found = workbench().cases.load(case)
     result = run_replay(found, progress())
     for number in result.numbers:
-        emit(number.to_dict())
+        emit(number)
     counts = {status: result.count(status) for status in ("reproduced", "drifted", "cannot")}
     emit({"summary": {"case": result.case, **counts, "versions": result.versions, "text": result.summary}})
     if not result.holds:
@@ -153,4 +153,4 @@ def compare(left: str, right: str, scorer: str | None, assignments: tuple[str, .
     (one, one_history), (other, other_history) = side(bench.cases, left), side(bench.cases, right)
     if scorer is not None:
         one, other = (bench.scored(case, scorer, progress()) for case in (one, other))
-    emit(compare_cases(one, other, review_of(one_history), review_of(other_history)).to_dict())
+    emit(compare_cases(one, other, review_of(one_history), review_of(other_history)))

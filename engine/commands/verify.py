@@ -241,7 +241,7 @@ def facts(
         (found,), extra = FACTS.of(case), {}
         if scorer:
             case = bench.examine(case, claims.ENTROPY.name, claims.EntropyOptions(model=scorer, judge=asks), context)
-            extra = {"entropy": claims.ENTROPY.of(case)[-1].to_dict()["found"]}
+            extra = {"entropy": claims.ENTROPY.of(case)[-1].found}
         return [{"id": record.id, "method": method, **FACTS.figures(found), **extra, **found.to_dict()}]
 
     shared.run_records(file, AnswerRecord, work)

@@ -148,6 +148,11 @@ class Refinement(Value, frozen=True):
         return next((prompt.numbers for prompt in prompts if prompt.numbers), ())
 
     @property
+    def missing(self) -> dict[str, str]:
+        """Why a signal or the gradient rows are not there, by their names."""
+        return {**self.signals.missing, **({"gradient": self.gradient_missing} if self.gradient_missing else {})}
+
+    @property
     def finished(self) -> bool:
         """Whether every condition asked for is there, with an answer or with what happened to it."""
         return all(name in self.variants for name in self.order)

@@ -217,10 +217,9 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         "votes": {pair: found.orders for pair, found in judged.items()},
     }
     spent = sum((v.cost for v in value.variants.values()), sum(value.shared.values(), Cost()))
-    missing = {**value.signals.missing, **({"gradient": value.gradient_missing} if value.gradient_missing else {})}
     return Found(
         values=values,
-        missing=missing,
+        missing=value.missing,
         case=replace(case, answer=value.baseline or case.answer, stamp=value.stamp),
         cost=spent,
         unparsed=sum(found.winner == "unparsed" for found in judged.values()),
