@@ -22,7 +22,7 @@ from components.fact_controls import Asked
 from components.html import chips, escape, markdown_runs, note, plain, rows_apart, show, tag, visible
 from components.sentences import KINDS
 from components.style import component, listen
-from engine.analyses.case_verdict import OWN_VERDICTS, CaseVerdict, FactVerdict, own_stand
+from engine.analyses.case_verdict import VERDICTS, CaseVerdict, FactVerdict, own_stand
 from engine.analyses.claims import ENTROPY, LABELS, PEERS, EntropyOptions, PeerOptions
 from engine.analyses.facts import after_edit, found_in, tracked_text
 from engine.analyses.kind import Kind
@@ -307,9 +307,7 @@ def override_fields(
             st.caption(plain(f"{mark.author} rewrote this sentence: {mark.reason}"))
             if st.button("Undo", key="override_undo", disabled=not author):
                 write(case, {"undo": number}, author)
-        value = st.segmented_control(
-            "Verdict", tuple(OWN_VERDICTS.values()), key=f"{key}_verdict", persist_state="session"
-        )
+        value = st.segmented_control("Verdict", VERDICTS["fact"], key=f"{key}_verdict", persist_state="session")
         words = mark.value if mark else case.answer.text[slice(*case.answer.sentences[number - 1])]
         text = st.text_area(
             "Rewrite the sentence (empty: delete it)",

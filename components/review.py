@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import get_args
 
 import streamlit as st
 
@@ -13,7 +12,7 @@ from components.blocks import draw
 from components.html import chips, escape, note, plain, show, tag, visible
 from components.reviewer import needs_name, write_marks
 from engine.analyses.case_verdict import (
-    OWN_VERDICTS,
+    VERDICTS,
     CaseVerdict,
     SentenceVerdict,
     by_machine,
@@ -30,13 +29,11 @@ from engine.cases.places import MarkTarget, places
 from engine.cases.review import RELEVANCE, STATUSES, Chain, Conclusion, Mark, MarkDraft, Review, sign_off, status_name
 from engine.core.text import counted
 from engine.core.values import Case
-from engine.methods.are.backtrack import Decision
 from engine.report.build import history_table, mark_tables
 
 Add = Callable[[MarkDraft, str], None]  # the mark, and the name of the fields that it comes from
 VERBS = {"open": "Reopen", "in review": "Start review", "signed off": "Sign off"}
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
-CHOICES = {"fact": tuple(OWN_VERDICTS.values()), "edit": get_args(Decision)}  # the verdicts that a target can have
 MEANINGS: dict[Conclusion, str] = {
     "stands": "The answer is reliable as given.",
     "stands as edited": "The text above is reliable; the original answer is not.",
@@ -74,7 +71,7 @@ def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
     place = st.selectbox("About", found, format_func=_target_name, key=f"{fields}_place", persist_state="session")
     if kind == "relevance":
         value = st.radio("Label", RELEVANCE, horizontal=True, key=f"{fields}_label", persist_state="session")
-    elif choices := CHOICES.get(place.target.partition(":")[0]) if kind == "override" else None:
+    elif choices := VERDICTS.get(place.target.partition(":")[0]) if kind == "override" else None:
         key = f"{fields}_{place.target}"
         value = st.radio("Your verdict", choices, index=None, horizontal=True, key=key, persist_state="session") or ""
     elif kind == "override":

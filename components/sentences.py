@@ -10,8 +10,8 @@ from components.evidence import answer_pieces, answer_title
 from components.html import gap_runs, rows_apart, table_classes, text_after, text_before, visible
 from components.style import component, listen
 from engine.analyses.case_verdict import (
-    OWN_VERDICTS,
     SETTLED,
+    VERDICTS,
     CaseVerdict,
     FactEdit,
     FactState,
@@ -49,7 +49,7 @@ def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) 
     ({"undo": 3}). A `frozen` case takes none. Else the source that was just clicked, if any
     ({"opened": {"sentence": 3, "passage": 1}}).
     """
-    data = {**sentences_data(case, verdict), "frozen": frozen, "verdicts": list(OWN_VERDICTS.values())}
+    data = {**sentences_data(case, verdict), "frozen": frozen, "verdicts": list(VERDICTS["fact"])}
     drawn = component("sentences")(data=data, key=key, on_selected_change=listen, on_decision_change=listen)
     if drawn.selected:
         state.select(**{name: int(number) for name, number in drawn.selected.items()})

@@ -39,8 +39,8 @@ STATES: tuple[FactState, ...] = ("contradicted", "not found", "unsure", "not che
 SETTLED: tuple[FactState, ...] = ("borne out", "edited", "no claim")
 """The states that need nobody's attention."""
 FACT_STATES: tuple[FactState, ...] = ("borne out", "edited", "contradicted", "not found", "unsure", "not checked")
-OWN_VERDICTS = IN_WORDS
-"""The state of a sentence after a reviewer's verdict on its fact; other words leave it "unsure"."""
+VERDICTS = {"fact": tuple(IN_WORDS.values()), "edit": get_args(Decision)}
+"""The words with which a reviewer can decide on each."""
 SAME_THING = 0.6  # share of a fact's words from which a sentence that contradicts it is about the same thing
 
 
@@ -50,7 +50,7 @@ def in_words(machine: str) -> str:
     >>> in_words("editing_required"), in_words("answered"), in_words("")
     ('contradicted', 'answered', 'none given')
     """
-    return OWN_VERDICTS.get(machine.replace(" ", "_"), machine.replace("_", " ")) or "none given"
+    return IN_WORDS.get(machine.replace(" ", "_"), machine.replace("_", " ")) or "none given"
 
 
 class QuotedEvidence(Value, frozen=True):
@@ -476,14 +476,14 @@ def own_stand(value: str) -> Stand:
     ('contradicted', 'borne out', 'unsure')
     """
     word = value.strip().lower()
-    known = next((stand for stand in ("borne out", "contradicted", "not found") if stand == word), None)
-    return known or OWN_VERDICTS.get(word.replace(" ", "_"), "unsure")
+    known = next((stand for stand in IN_WORDS.values() if stand == word), None)
+    return known or IN_WORDS.get(word.replace(" ", "_"), "unsure")
 
 
 def check_verdict(draft: MarkDraft) -> None:
     """Raise `InputError` for a reviewer's verdict that no fact, or no edit, can have."""
     what = draft.target.partition(":")[0] if draft.kind == "override" else ""
-    allowed = {"fact": tuple(OWN_VERDICTS.values()), "edit": get_args(Decision)}.get(what)
+    allowed = VERDICTS.get(what)
     if allowed and draft.value not in allowed and (what == "edit" or own_stand(draft.value) == "unsure"):
         raise InputError(f"{draft.value!r} is not a verdict on {draft.place}. Choose one of: {', '.join(allowed)}.")
 

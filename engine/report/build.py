@@ -12,7 +12,7 @@ import msgspec
 
 from engine.analyses.attribution import attribution_blocks, attribution_of
 from engine.analyses.case_verdict import (
-    OWN_VERDICTS,
+    VERDICTS,
     CaseVerdict,
     SentenceVerdict,
     case_verdict,
@@ -452,7 +452,7 @@ def measured_shares(record: AreRecord) -> dict[str, str]:
     checks = (check for fact in record.facts for done in fact.iterations for check in done.checks)
     notes = (record.measured, *(check.ruling.note for check in checks))
     found = {in_words(one["verdict"]): one["share"] for note in notes for one in _RIGHT.finditer(note)}
-    return {word: found[word] for word in OWN_VERDICTS.values() if word in found}
+    return {word: found[word] for word in VERDICTS["fact"] if word in found}
 
 
 # The analyses: each drawn by its kind, of an unknown kind or shape what was stored.
