@@ -44,11 +44,6 @@ class Quality(Value, frozen=True):
     headline: str = "not checked"
 
     @property
-    def borne_out_share(self) -> float | None:
-        """Share of the facts, in [0, 1]; None without a checked fact."""
-        return self.borne_out / self.facts if self.facts else None
-
-    @property
     def citation_precision(self) -> float | None:
         """Share of the citations whose passage bears out a fact of the sentence; None without one."""
         return self.citations_supported / self.citations if self.citations else None

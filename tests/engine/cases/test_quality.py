@@ -25,9 +25,10 @@ def store(tmp_path):
 
 def test_a_line_counts_what_the_check_found():
     found = quality_of(checked("The bridge opened in 1934 [1]. In all the bridge cost 5 million [3]."), review_of(()))
-    assert (found.borne_out_share, found.headline, found.citation_precision) == (1.0, "2 facts: 2 borne out", 0.5)
+    assert (found.borne_out, found.facts, found.headline) == (2, 2, "2 facts: 2 borne out")
+    assert found.citation_precision == 0.5
     bare = quality_of(replace(checked(), analyses=()), review_of(()))
-    assert (bare.checked, bare.borne_out_share, bare.citation_precision) == (0, None, None)
+    assert (bare.checked, bare.facts, bare.citation_precision) == (0, 0, None)
     assert bare.headline == "not checked"
 
 
@@ -45,7 +46,8 @@ def test_what_is_kept_is_not_computed_twice_and_goes_with_its_case(store):
     qualities(store, store.rows())
     (of, _body) = store.summaries()["case"]
     store.keep_summaries({"case": (of, b'{"checked": 1, "facts": 4, "borne_out": 3}')})
-    assert qualities(store, store.rows())["case"].borne_out_share == 0.75
+    changed = qualities(store, store.rows())["case"]
+    assert (changed.borne_out, changed.facts) == (3, 4)
     store.delete("case")
     store.empty_bin()
     assert set(store.summaries()) == {"open"}
