@@ -9,20 +9,19 @@ anew, so the rounding of a sum is the root of its parts' squared differences, wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.cases.places import leaves
 from engine.core.progress import Watch
-from engine.core.values import Answer, Json, Prompt
+from engine.core.values import Answer, Json, Prompt, T
 from engine.methods.input_x_gradient import Relevance
 from engine.models.embedder import embed_passages
 from engine.models.memory import computed_otherwise, summed_otherwise
 from engine.models.protocols import Embedder, Entailment, Floats, Judged, LanguageModel, Reranker, TokenPrompt
 
-T = TypeVar("T")
 WIDE = 4  # times the rounding seen here
 STEP = float(np.finfo(np.float32).eps)  # a cosine near 1 moves by no less, whatever a few texts show
 FLOOR_TEXTS = 40  # texts that the embedder's rounding is measured on

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from engine.core.progress import Watch, whole
 from engine.core.settings import Retrieval
 from engine.core.text import well_formed
 from engine.core.turns import speaker_within
-from engine.core.values import ChunkSet, Hit, Passage, Step
+from engine.core.values import ChunkSet, Hit, Passage, Step, T
 from engine.corpus.collection import Collection
 from engine.models.protocols import Reranker
 from engine.retrieve.search import rerank, search
@@ -72,7 +72,6 @@ def without_overlap(passages: Sequence[Passage]) -> list[Passage]:
     return trimmed
 
 
-T = TypeVar("T")
 QUESTION_LIMIT = 4_000  # characters; a longer text is a document, not a question
 
 

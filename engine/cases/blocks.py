@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from engine.answer.citations import annotate, style_of
 from engine.cases.review import Mark
 from engine.cases.words import Change, word_diff
 from engine.core.text import ANY_CITATION, marker_numbers
-from engine.core.values import Answer, Case, Passage, own_title
+from engine.core.values import Answer, Case, Passage, T, own_title
 
-T = TypeVar("T")
 RunKind = Literal["text", "strong", "cite", "invalid", "mark", "label", "old", "new"]
 
 

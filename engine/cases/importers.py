@@ -10,7 +10,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -32,6 +32,7 @@ from engine.core.values import (
     Case,
     Json,
     Stamp,
+    T,
     Value,
     identified,
     identity,
@@ -256,7 +257,6 @@ def _span(label: Json, answer: str) -> SpanLabel:
 Layout = Literal["case", "records", "alce", "garage", "ragtruth"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 Imported = tuple[Case, tuple[Mark, ...]]
-T = TypeVar("T")
 Row = tuple[str, T | GroundworkError]
 
 

@@ -22,11 +22,10 @@ from engine.core.errors import GroundworkError, RecordError
 from engine.core.files import EMBEDDED, VERSION
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
-from engine.core.values import AuditRecord, Hit, Value, read_jsonl
+from engine.core.values import AuditRecord, Hit, T, Value, read_jsonl
 from engine.models.defaults import AUTO, default_notes
 from engine.workbench import Workbench
 
-T = TypeVar("T")
 V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
 GROUP = 64  # records that are looked at together

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -39,7 +39,7 @@ from engine.core.files import home, locked_now, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
 from engine.core.text import counted, titled
-from engine.core.values import Document, Passage, Value
+from engine.core.values import Document, Passage, T, Value
 from engine.corpus import index, large, store
 from engine.corpus.chunking import passages
 from engine.corpus.formats.records import Fields
@@ -47,8 +47,6 @@ from engine.corpus.sources import stream_files
 from engine.corpus.store import Manifest, Snapshot, storage
 from engine.models.embedder import DEFAULT, embed_passages, full_name, load_embedder
 from engine.models.protocols import Embedder, Floats
-
-T = TypeVar("T")
 
 # Names, and whether a reader and a collection fit together.
 

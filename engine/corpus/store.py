@@ -21,7 +21,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -30,14 +29,13 @@ from engine.core.errors import CorpusError, StorageError, raised_as
 from engine.core.files import place_folder, replace_file, sha256_of
 from engine.core.settings import Chunking
 from engine.core.text import Span
-from engine.core.values import Document, Passage, Value, decoded, sha256
+from engine.core.values import Document, Passage, T, Value, decoded, sha256
 from engine.corpus import large
 from engine.models.protocols import Floats
 
 MANIFEST = "manifest.json"
 PDF = "application/pdf"
 SCHEMA = 1
-T = TypeVar("T")
 
 
 class Manifest(Value, frozen=True):

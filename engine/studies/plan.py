@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import msgspec
 
 from engine.core.errors import InputError, raised_as
 from engine.core.progress import Watch
-from engine.core.values import converted, sha256
+from engine.core.values import T, converted, sha256
 from engine.corpus.collection import Collection, list_corpora
 from engine.corpus.samples import SAMPLES
 from engine.studies.catalogue import study_of
@@ -21,7 +20,6 @@ from engine.studies.example import Example, lacks
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Estimate, Unit
 
-T = TypeVar("T")
 GOLDEN = (5**0.5 - 1) / 2
 SAMPLED = 3  # examples whose cost is worked out; the others are taken to cost their mean
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.text import Span
-from engine.core.values import Prompt
+from engine.core.values import Prompt, T
 from engine.methods.are.values import Exchange, Ruling, VerdictName
 from engine.models.closed import can_score, choose
 from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
@@ -29,9 +28,6 @@ _SAID = re.compile(r"\b(agrees|disagrees|irrelevant)\b", re.IGNORECASE)
 SHORT = Decoding(max_new_tokens=200)
 _LABELS = ("answer", "verdict", "conclusion")
 _DENIED = re.compile(r"\b(?:not|nor|neither)\b|n't\b", re.IGNORECASE)
-
-
-T = TypeVar("T")
 
 
 def asked(
