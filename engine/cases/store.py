@@ -113,16 +113,6 @@ def _as_written(case_id: str) -> contextlib.AbstractContextManager[None]:
     return raised_as(CaseError, damaged, "Delete it, or import its export with --replace.", *failures)
 
 
-def whole(connection: sqlite3.Connection, case_id: str) -> tuple[Case, tuple[Mark, ...]] | None:
-    """A case and its history, None where one of them is damaged; raise `CaseNotFound`."""
-    try:
-        return read(connection, case_id), marks_of(connection, case_id)
-    except CaseNotFound:
-        raise
-    except CaseError:
-        return None
-
-
 def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
     """Write a case, replacing an earlier state of it; raise `CaseFrozen` for a signed-off one."""
     check_open(connection, case.id)
@@ -315,8 +305,9 @@ class CaseStore:
         """
         with self.writing() as connection:
             known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case.id,)).fetchone()
-            if known and whole(connection, case.id) == (case, tuple(history)):
-                return
+            with contextlib.suppress(CaseError):  # a damaged one, or none, is another
+                if (read(connection, case.id), marks_of(connection, case.id)) == (case, tuple(history)):
+                    return
             if known and not replace:
                 raise CaseError(
                     f"The library has a different case {case.id!r}. To import this one, run python -m engine import "
@@ -372,12 +363,12 @@ class CaseStore:
                 [(case_id, of, body) for case_id, (of, body) in found.items()],
             )
 
-    def delete(self, case_id: str) -> Case | None:
-        """Take a case out of the library and return it, None if damaged; `restore` brings it back with its history."""
+    def delete(self, case_id: str) -> None:
+        """Take a case out of the library, also a damaged one; `restore` brings it back with its history."""
         with self.writing() as connection:
-            found = whole(connection, case_id)
-            connection.execute("UPDATE cases SET deleted = ? WHERE id = ?", (now(), case_id))
-        return found[0] if found else None
+            change = "UPDATE cases SET deleted = ? WHERE id = ? AND deleted IS NULL"
+            if not connection.execute(change, (now(), case_id)).rowcount:
+                raise _not_found(case_id)
 
     def restore(self, case_id: str) -> Case:
         """Undo `delete`; raise `CaseNotFound` where it was emptied away."""

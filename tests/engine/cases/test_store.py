@@ -47,9 +47,11 @@ def test_search_takes_wildcards_literally(store):
 
 def test_delete_can_be_undone(store):
     store.save(make_case())
-    removed = store.delete("one")
+    store.delete("one")
     assert store.rows() == []
-    store.save(removed)
+    with pytest.raises(CaseNotFound):
+        store.delete("one")
+    store.save(make_case())
     assert store.load("one") == make_case()
 
 
