@@ -135,13 +135,8 @@ class SentenceVerdict(Value, frozen=True):
     @property
     def word(self) -> str:
         """Its state, and whether a part of it was edited."""
-        partly = self.state != "edited" and "edited" in self.states.values()
+        partly = self.state != "edited" and any(fact.state == "edited" for fact in self.facts)
         return f"{self.state}, edited" if partly else self.state
-
-    @property
-    def states(self) -> dict[str, FactState]:
-        """The state of each of its facts, by number."""
-        return {fact.number: fact.state for fact in self.facts}
 
 
 class CaseVerdict(Value, frozen=True):
@@ -205,8 +200,7 @@ class CaseVerdict(Value, frozen=True):
     @property
     def facts(self) -> dict[FactState, int]:
         """How many facts are in each state, in the order of `FACT_STATES`, without the states of none."""
-        states = {number: state for sentence in self.sentences for number, state in sentence.states.items()}
-        found = Counter(states.values())
+        found = Counter({fact.number: fact.state for sentence in self.sentences for fact in sentence.facts}.values())
         return {state: found[state] for state in FACT_STATES if found[state]}
 
     @property

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-import msgspec
+from msgspec.structs import replace
 
 from engine.core.canonical import content_hash, digest
 from engine.core.errors import FileError, InputError, raised_as
@@ -216,8 +216,8 @@ def append(case: Case, history: Sequence[Mark], draft: MarkDraft, time: str, key
         previous=history[-1].hash if history else "",
         key=key_name(key) if key else "",
     )
-    sealed = msgspec.structs.replace(mark, hash=entry_hash(mark))
-    return msgspec.structs.replace(sealed, signature=sign(key, sealed.hash)) if key else sealed
+    sealed = replace(mark, hash=entry_hash(mark))
+    return replace(sealed, signature=sign(key, sealed.hash)) if key else sealed
 
 
 def entry_hash(mark: Mark) -> str:
@@ -318,11 +318,9 @@ def _passage_of(mark: MarkDraft) -> int | None:
 
 def with_labels(case: Case, review: Review) -> Case:
     """The case with the reviewers' relevance labels in place of those that came with its passages."""
-    passages = list(case.passages)
-    for number, mark in review.labels.items():
-        if 1 <= number <= len(passages):
-            passages[number - 1] = msgspec.structs.replace(passages[number - 1], relevant=mark.value == "relevant")
-    return msgspec.structs.replace(case, passages=tuple(passages))
+    marked = {number: mark.value == "relevant" for number, mark in review.labels.items()}
+    numbered = enumerate(case.passages, start=1)
+    return replace(case, passages=tuple(replace(p, relevant=marked.get(n, p.relevant)) for n, p in numbered))
 
 
 # Ratings of retrieved passages on four levels (RAISE, appendix C.3), kept next to what a model said.

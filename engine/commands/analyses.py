@@ -202,11 +202,11 @@ def faithfulness_command(file: TextIO, methods: str, model: str, bench: Workbenc
     context, _ = bench.context(shared.progress()), bench.tools.scorer(model)  # a model that is none is told now
     found: dict[str, list[float]] = {name: [] for name in names}
 
-    def work(record: AuditRecord) -> list[shared.Record]:
+    def work(record: AuditRecord) -> Iterator[shared.Record]:
         (report,) = FAITHFULNESS.of(bench.examine(case_of(record), FAITHFULNESS.name, options, context))
         for name, curve in zip(names, report.curves, strict=True):
             found[name].append(curve.abpc)
-        return [_curve_line(record.id, name, curve, report) for name, curve in zip(names, report.curves, strict=True)]
+            yield _curve_line(record.id, name, curve, report)
 
     shared.run_records(file, AuditRecord, work, lambda: shared.emit({"summary": _summaries(found)}))
 

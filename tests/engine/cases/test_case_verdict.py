@@ -249,7 +249,7 @@ def test_the_other_facts_of_an_edited_sentence_keep_their_states():
     review = marked(case, decision(edit, "accepted"))
     sentence = case_verdict(case, review).sentences[0]
     assert (sentence.state, sentence.word) == ("unsure", "unsure, edited")
-    assert sentence.states == {"1.2": "unsure", "1.1": "edited"}
+    assert {fact.number: fact.state for fact in sentence.facts} == {"1.2": "unsure", "1.1": "edited"}
     assert open_items(case, case_verdict(case, review), review)[-2:] == [
         "Sentence 2 is not borne out and still in the text.",
         "Sentence 1 is unsure and still in the text.",
