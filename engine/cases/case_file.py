@@ -25,16 +25,11 @@ from engine.core.values import Case, Json, Value, converted, inputs_hash, sha256
 NEWEST = 2
 
 
-def envelope(data: Json) -> Json:
-    """Schema 1 to 2: the bare case gets an envelope; its hashes are those of what was read."""
-    hashes = _hashes(converted(data, Case), ()).to_dict()
-    return {"format": "groundwork-case", "schema": 2, "case": data, "history": [], "hashes": hashes}
-
-
 def migrated(data: Json) -> Json:
     """A file of any schema up to this one, as this one; raise `CaseFileError` for a newer or unknown one."""
     if "format" not in data and "question" in data:
-        return envelope(data)
+        hashes = _hashes(converted(data, Case), ()).to_dict()
+        return {"format": "groundwork-case", "schema": NEWEST, "case": data, "history": [], "hashes": hashes}
     if data.get("format") != "groundwork-case":
         raise CaseFileError("This is not a case file: $.format is not groundwork-case. Choose its layout.")
     if (version := data.get("schema")) != NEWEST:

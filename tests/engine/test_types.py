@@ -33,8 +33,8 @@ data = Case(id="c", question="q", passages=(), answer=Answer(text="a"), stamp=St
 USES = {
     "a value from plain data": (CASE, 'Case.from_dict(data).id == "c"'),
     "a case of an old schema": (
-        CASE + "from engine.cases.case_file import envelope",
-        'envelope(data)["case"]["id"] == "c"',
+        CASE + "from engine.cases.case_file import migrated",
+        'migrated(data)["case"]["id"] == "c"',
     ),
     "settings": ("from engine.core.settings import Settings", 'Settings().apply(["retrieval.k=7"]).retrieval.k == 7'),
     "a sample world": (
