@@ -103,11 +103,12 @@ class PairedComparison(Value, frozen=True):
     effect: float | None
 
 
-def compare(rows: Sequence[Row], name: str, methods: Sequence[str], against: str) -> list[PairedComparison]:
-    """Each method minus `against` in value `name`, with p-values corrected together (Holm)."""
+def compare(rows: Sequence[Row], name: str, methods: Iterable[str], base: str) -> list[PairedComparison]:
+    """Each method minus `base` in value `name`, with p-values corrected together (Holm)."""
     rows = with_value(rows, name, rows)
-    values = {method: by_question(of_method(rows, method), name) for method in (against, *methods)}
-    return corrected([pair(method, values[method], values[against]) for method in methods if method != against])
+    first = by_question(of_method(rows, base), name)
+    others = (method for method in methods if method != base)
+    return corrected([pair(method, by_question(of_method(rows, method), name), first) for method in others])
 
 
 def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> PairedComparison:
@@ -125,13 +126,21 @@ def corrected(found: Sequence[PairedComparison]) -> list[PairedComparison]:
     return [one if one.p is None else replace(one, p=next(tested)) for one in found]
 
 
-def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[PairedComparison]) -> StudyTable:
-    """Comparisons as a table that names its test and its correction."""
-    heads = f"method | minus {against} ({unit}) | higher (questions) | lower (questions) | ties (questions) | p, Holm"
-    columns = Column.row(f"{heads} | effect (d_z)")
-    rows = tuple((c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect) for c in found)
-    most = max((c.difference.n for c in found), default=0)
-    return StudyTable(name=name, title=title, columns=columns, rows=rows, n=most, notes=(PAIRED, CORRECTION))
+def against(
+    base: str, rows: Sequence[Row], value: str, labels: Mapping[str, str], name: str, title: str, unit: str
+) -> list[StudyTable]:
+    """A table of each method minus `base` in a value, with its test and its correction; none without both.
+
+    `labels` are the methods that have rows, each with its name in the table.
+    """
+    if base not in labels or len(labels) < 2:
+        return []
+    found = compare(rows, value, labels, base)
+    heads = f"method | minus {labels[base]} ({unit}) | higher (questions) | lower (questions) | ties (questions)"
+    columns = Column.row(f"{heads} | p, Holm | effect (d_z)")
+    body = ((labels[c.method], c.difference, c.higher, c.lower, c.ties, c.p, c.effect) for c in found)
+    n = max(c.difference.n for c in found)
+    return [StudyTable(name=name, title=title, columns=columns, rows=tuple(body), n=n, notes=(PAIRED, CORRECTION))]
 
 
 def counts(rows: Sequence[Row]) -> tuple[int, int, int]:

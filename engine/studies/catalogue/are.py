@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 
 from engine.analyses.claims import PEERS, PeerOptions
 from engine.analyses.facts import KIND as FACTS, FactsOptions
@@ -34,7 +33,7 @@ from engine.methods.are.values import Exchange, Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import by_method, by_question, compare, comparison_table, figure, measured, of_method, table
+from engine.studies.summary import against, by_method, by_question, figure, measured, of_method, table
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
 
@@ -162,10 +161,9 @@ def against_are(
 ) -> list[StudyTable]:
     """A table for each of these measures: every method minus ARE; none where ARE or all others are missing."""
     tables = []
-    for value in values if "are" in by and len(by) > 1 else ():
-        found = [replace(one, method=labels[one.method]) for one in compare(rows, value, list(by), "are")]
-        title = f"{value.capitalize()}, minus ARE's"
-        tables.append(comparison_table(f"against_are_{value}", title, "0 to 1", "ARE", found))
+    for value in values:
+        named = f"against_are_{value}", f"{value.capitalize()}, minus ARE's", "0 to 1"
+        tables += against(ARE, rows, value, {name: labels[name] for name in by}, *named)
     return tables
 
 

@@ -28,18 +28,7 @@ from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import (
-    by_method,
-    by_question,
-    compare,
-    comparison_table,
-    counts,
-    figure,
-    line,
-    measure,
-    of_method,
-    table,
-)
+from engine.studies.summary import against, by_method, by_question, counts, figure, line, measure, of_method, table
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Column, Estimate, Figure, Found, Results, Row, StudyTable, Unit
 
@@ -208,9 +197,8 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     by = by_method(rows)
     means, similarities = _means(rows, by)
     tables = [means, _by_question(rows, list(by))]
-    if OURS in by and len(by) > 1:
-        found = compare(rows, "rouge_l", list(by), against=OURS)
-        tables.append(comparison_table("against_attr_rag", "ROUGE-L F1 of each baseline", "F1", OURS, found))
+    names, title = {name: name for name in by}, "ROUGE-L F1 of each baseline"
+    tables += against(OURS, rows, "rouge_l", names, "against_attr_rag", title, "F1")
     said = "Six criteria (Table II): off, because the config has no judge."
     if config.judge:
         tables.append(criteria_table(rows))

@@ -34,6 +34,7 @@ from engine.studies.values import Cell, Column, Estimate, Figure, Found, Measure
 # Tables and figures.
 
 RAISE, COT = "raise", "cot"
+LABELS = {method.name: method.label for method in METHODS}
 RATED = (*LEVELS, "unparsed")
 COLUMNS = Column.row(
     "method | accuracy (share of problems) ↑ | ROUGE-L, open (F1) ↑ | "
@@ -49,10 +50,9 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     by = summary.by_method(rows, [method.name for method in METHODS])
     methods, accuracy = _methods(config, by, rows)
     tables, figures = [methods], [accuracy]
-    if RAISE in by and len(by) > 1 and summary.defined(rows, "correct"):
-        found = [replace(one, method=_label(one.method)) for one in summary.compare(rows, "correct", list(by), RAISE)]
-        title, unit = "Accuracy, minus RAISE's", "share of problems"
-        tables.append(summary.comparison_table("against_raise", title, unit, "RAISE", found))
+    if summary.defined(rows, "correct"):
+        named = "against_raise", "Accuracy, minus RAISE's", "share of problems"
+        tables += summary.against(RAISE, rows, "correct", {name: LABELS[name] for name in by}, *named)
     if summary.defined(rows, "correct") and any(row.values.get("domain") for row in rows):
         by_domain, domain_figure = _by_domain(by, rows)
         tables.append(by_domain)
@@ -76,10 +76,6 @@ def _figure_of(own: Sequence[Row], name: str, rows: Sequence[Row]) -> Measure:
     return summary.measure_defined(own, name, rows, None if name in COSTS else 0.0)
 
 
-def _label(name: str) -> str:
-    return method_of(name).label
-
-
 def _asked_option(row: Row) -> bool:
     """Whether the run took one call more than its method: the closed question after a reply without an option."""
     made, steps = row.values.get("calls", 0), row.values.get("steps", 0)
@@ -93,7 +89,7 @@ def _methods(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> t
         f"Ways of reasoning on {config.data} with {config.model}",
         COLUMNS,
         (
-            (_label(name), *measures[name].values(), *summary.counts(own)[1:], sum(map(_asked_option, own)))
+            (LABELS[name], *measures[name].values(), *summary.counts(own)[1:], sum(map(_asked_option, own)))
             for name, own in by.items()
         ),
         rows,
@@ -105,7 +101,7 @@ def _methods(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> t
     title, value, name, unit = "Accuracy by method", "correct", "accuracy", "share of problems"
     if not any(summary.defined(own, "correct") for own in by.values()):
         title, value, name, unit = "ROUGE-L by method", "rouge_l", "ROUGE-L", "F1"
-    bars = summary.line(name, {_label(method): own[value] for method, own in measures.items()})
+    bars = summary.line(name, {LABELS[method]: own[value] for method, own in measures.items()})
     shows = "RAISE, Table 1 and Fig. 2"
     return methods, summary.figure("bars", "fig_2", title, "method", f"{name} ({unit})", [bars], shows)
 
@@ -126,19 +122,19 @@ def _by_domain(by: dict[str, list[Row]], rows: Sequence[Row]) -> tuple[StudyTabl
         name: {d: _figure_of(summary.of_method(own, name), "correct", own) for d, own in domains.items()} for name in by
     }
     chosen = {d: {r.unit.example for r in own if r.values.get("correct") is not None} for d, own in domains.items()}
-    columns = (Column(name=_label(name), unit="share of problems", better="higher") for name in by)
+    columns = (Column(name=LABELS[name], unit="share of problems", better="higher") for name in by)
     heads = (*Column.row("domain | problems"), *columns)
     body: list[tuple[Cell, ...]] = [(d, len(chosen[d]), *(own[d] for own in accuracy.values())) for d in domains]
     table = summary.table("by_domain", title, heads, body, rows, unit="problems", shows=shows)
     drawn = [name for name in by if name in (COT, RAISE)] or by
-    bars = (summary.line(_label(name), accuracy[name]) for name in drawn)
+    bars = (summary.line(LABELS[name], accuracy[name]) for name in drawn)
     return table, summary.figure("bars", "fig_7", title, "domain", "accuracy (share of problems)", bars, shows)
 
 
 def _relevance(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config) -> tuple[StudyTable, Figure]:
     """Shares of each level among all ratings of a method, unparsed ones included."""
     counted = {
-        _label(name): sum((Counter(row.values.get("levels") or {}) for row in own), Counter[str]())
+        LABELS[name]: sum((Counter(row.values.get("levels") or {}) for row in own), Counter[str]())
         for name, own in rated.items()
     }
     shares = {name: [count[level] / (count.total() or 1) for level in RATED] for name, count in counted.items()}
@@ -221,7 +217,7 @@ STUDY = Study(
     title="Step-by-step retrieval and its baselines",
     shows=("RAISE, Table 1", "RAISE, Table 2", "RAISE, Fig. 2", "RAISE, Fig. 5", "RAISE, Fig. 7"),
     methods=tuple(method.name for method in METHODS),
-    labels={method.name: method.label for method in METHODS},
+    labels=LABELS,
     run=run,
     results=results,
     cost=cost,

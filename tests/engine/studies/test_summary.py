@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.core.statistics import holm, sign_test
-from engine.studies.summary import by_question, compare, comparison_table, counts, measure, of_method, table
+from engine.studies.summary import against, by_question, compare, counts, measure, of_method, table
 from engine.studies.values import Failure, Row, Unit
 
 
@@ -46,7 +46,11 @@ def test_comparisons_are_paired_by_question_and_corrected_together():
     alone = sign_test([1.0] * 8, [0.0] * 8).p
     assert [better.p, same.p] == pytest.approx(holm([alone, 1.0]))
     assert same.effect is None and same.difference.value == 0.0
-    drawn = comparison_table("t", "T", "share", "base", [better, same])
+    labels, named = {"base": "Base", "better": "Better", "same": "Same"}, ("t", "T", "share")
+    (drawn,) = against("base", rows, "score", labels, *named)
+    assert against("base", rows, "score", {"base": "Base"}, *named) == []
+    assert against("base", rows, "score", {"same": "Same"}, *named) == []
+    assert [name for name, *_ in drawn.rows] == ["Better", "Same"] and drawn.columns[1].name == "minus Base"
     assert drawn.n == 12 and any("Holm" in note for note in drawn.notes)
 
 
