@@ -48,22 +48,18 @@ VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls",
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Accuracy by method, each against RAISE, by domain, relevance on four levels."""
     by = summary.by_method(rows, [method.name for method in METHODS])
-    methods, accuracy = _methods(config, by, rows)
-    tables, figures = [methods], [accuracy]
+    drawn, compared = [_methods(config, by, rows)], list[StudyTable]()
     if summary.defined(rows, "correct"):
         named = "against_raise", "Accuracy, minus RAISE's", "share of problems"
-        tables += summary.against(RAISE, rows, "correct", {name: LABELS[name] for name in by}, *named)
-    if summary.defined(rows, "correct") and any(row.values.get("domain") for row in rows):
-        by_domain, domain_figure = _by_domain(by, rows)
-        tables.append(by_domain)
-        figures.append(domain_figure)
+        compared = summary.against(RAISE, rows, "correct", {name: LABELS[name] for name in by}, *named)
+        if any(row.values.get("domain") for row in rows):
+            drawn.append(_by_domain(by, rows))
     rated = {name: own for name, own in by.items() if any(row.values.get("levels") for row in own)}
     if rated:
-        relevance, relevance_figure = _relevance(rated, rows, config)
-        tables.append(relevance)
-        figures.append(relevance_figure)
+        drawn.append(_relevance(rated, rows, config))
     said = () if rated else ("Fig. 5: the config has no judge, so relevance was not rated.",)
-    return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
+    methods, *others = (table for table, _ in drawn)
+    return Results(tables=(methods, *compared, *others), figures=tuple(figure for _, figure in drawn), notes=said)
 
 
 def _figure_of(own: Sequence[Row], name: str, rows: Sequence[Row]) -> Measure:
