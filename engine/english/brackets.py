@@ -1,7 +1,7 @@
 """Brackets and pairs of dashes in a sentence: what they say of the noun before them, as a statement of its own.
 
 Brackets that give a condition, a count or a part of a name stay in the sentence; those that name a source or a part of
-it say nothing. Left out: brackets in brackets, a single dash.
+it say nothing. A sentence after a single dash is a part of its own. Left out: brackets in brackets, other dashes.
 """
 
 from __future__ import annotations
@@ -97,6 +97,19 @@ def _is_told(content: str) -> bool:
     if inside is None or len(inside) < 2:
         return False
     return inside[0].tag_ == "VBN" or (inside[0].tag_ == "VBD" and not can_be(inside[0].lower_, "VBD"))
+
+
+def at_dash(text: str) -> list[tuple[int, str]]:
+    """The text, or both sides of its only dash where a sentence follows it, with their offsets.
+
+    >>> at_dash("The river rose—nobody was hurt."), at_dash("It rained—the first time in May.")
+    ([(0, 'The river rose'), (15, 'nobody was hurt.')], [(0, 'It rained—the first time in May.')])
+    """
+    before, dash, after = text.partition("—")
+    content = after.strip()
+    if not dash or "—" in after or not before.strip() or _qualifies(content, counted=False) or not _is_clause(content):
+        return [(0, text)]
+    return [(0, before.rstrip()), (len(text) - len(after.lstrip()), after.lstrip())]
 
 
 def _is_clause(content: str) -> bool:

@@ -17,7 +17,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from engine.core.text import word_set
-from engine.english.brackets import CONTENT, NUMBERED, PART, YEAR, aside, without_brackets
+from engine.english.brackets import CONTENT, NUMBERED, PART, YEAR, aside, at_dash, without_brackets
 from engine.english.coordination import article, conditions, has_gap, is_behind_series, split_coordination
 from engine.english.parser import finite, parse
 from engine.english.tree import (
@@ -633,8 +633,8 @@ def unsplit(text: str) -> tuple[str, list[Copied]]:
 def clause_starts(sentence: str) -> list[int]:
     """Character offsets where a further clause with its own subject and verb starts.
 
-    A clause starts after a semicolon, after ", and", ", but", ", while" if its verb has its own subject, and after a
-    colon if it is an instruction.
+    A clause starts after a semicolon or a dash, after ", and", ", but", ", while" if its verb has its own subject, and
+    after a colon if it is an instruction.
 
     >>> text = "The film won; it opened in May, and she left."
     >>> [text[a:] for a in clause_starts(text)]
@@ -642,9 +642,9 @@ def clause_starts(sentence: str) -> list[int]:
     """
     main, origin, _ = without_brackets(sentence)
     found: list[int] = []
-    for part in PART.finditer(main):
-        found += [origin[part.start()]] if part.start() else []
-        found += [origin[part.start() + token.idx] for token in _clause_openings(_read(part.group().rstrip()) or ())]
+    for start, part in ((f.start() + at, part) for f in PART.finditer(main) for at, part in at_dash(f.group())):
+        found += [origin[start]] if start else []
+        found += [origin[start + token.idx] for token in _clause_openings(_read(part.rstrip()) or ())]
     return found
 
 

@@ -68,7 +68,7 @@ def clause_spans(text: str) -> tuple[Span, ...]:
 def _trimmed(text: str, start: int, end: int) -> Span:
     """The span less white space, and less the joining marks and conjunction at its end."""
     piece = text[start:end]
-    kept = re.sub(r"(?:\s|;|[,;]\s*(?:and|or|but|while|whereas)(?=\s*$))+$", "", piece)
+    kept = re.sub(r"(?:\s|;|—|[,;]\s*(?:and|or|but|while|whereas)(?=\s*$))+$", "", piece)
     lead = len(piece) - len(piece.lstrip())
     return start + lead, start + max(len(kept), lead)
 

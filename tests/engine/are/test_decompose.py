@@ -1027,6 +1027,25 @@ def test_a_pair_of_dashes_is_read_as_brackets_on_the_whole_phrase_before_it(sent
     assert split(sentence) == facts
 
 
+def test_a_sentence_after_a_dash_is_a_clause_with_its_pronoun_resolved():
+    text = "The fee is waived — it had been 40 euros. The river rose—nobody was hurt."
+    found = decompose(text).clauses
+    assert [clause.text for clause in found] == [text[0:17], text[20:41], text[42:56], text[57:]]
+    assert [fact.text for clause in found for fact in clause.facts] == [
+        "The fee is waived",
+        "The fee had been 40 euros",
+        "The river rose",
+        "nobody was hurt",
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Ann left—because it was cold.", "It rained—the first time in May.", "The bank failed—which was sad."]
+)
+def test_other_words_after_a_dash_stay_in_their_clause(sentence):
+    assert [clause.text for clause in decompose(sentence).clauses] == [sentence]
+
+
 def test_dashes_without_end_are_read_in_time_and_copied_words_are_where_they_were():
     for text in ("a—" * 4000, "a —" + " b" * 4000 + "—c"):
         assert without_brackets(text)[1] == sorted(set(without_brackets(text)[1]))
