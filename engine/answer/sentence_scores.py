@@ -174,9 +174,8 @@ def spoken(passages: Sequence[Passage]) -> list[list[SpokenTurn]]:
         for n, told in zip(own, turns(*(passages[n].text for n in own)), strict=True):
             found[n] = told
         asking = {turn.speaker for n in own for turn in found[n] if turn.asks}
-        for place, n in enumerate(own):
-            first = found[n][0].start if found[n] else len(passages[n].text)
-            before, who = own[place - 1], passages[n].speaker
+        for before, n in zip([own[0], *own], own, strict=False):
+            first, who = found[n][0].start if found[n] else len(passages[n].text), passages[n].speaker
             if first and found[before] and passages[before].ordinal + 1 == passages[n].ordinal:
                 found[n].insert(0, replace(found[before][-1], start=0, words=0, end=first))
             else:

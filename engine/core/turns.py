@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -106,9 +106,20 @@ def labelled(sentence: str) -> tuple[str, str]:
     return (label["before"] or "", sentence[label.end() :].strip()) if label else ("", sentence)
 
 
+def _labels(text: str) -> Iterator[re.Match[str]]:
+    """The labels, which all have a colon: other lines are passed over, as a corpus is read for them."""
+    end = 0
+    while (colon := text.find(":", end)) >= 0:
+        if label := _LABEL.match(text, text.rfind("\n", 0, colon) + 1):
+            yield label
+        end = text.find("\n", colon)
+        if end < 0:
+            return
+
+
 def _turns(text: str) -> list[SpokenTurn]:
     """The turns by their labels alone."""
-    labels = list(_LABEL.finditer(text))
+    labels = list(_labels(text))
     starts = [*(label.start() for label in labels), len(text)]
     return [
         SpokenTurn(start, label.end(), end, label["before"] or label["alone"])

@@ -449,7 +449,9 @@ class Case(Value, frozen=True):
     @property
     def searched(self) -> tuple[str, ...]:
         """The documents of the corpus that the question was asked of, by name or pattern; empty for all of them."""
-        return tuple(self.stamp.settings.get("retrieval", {}).get("documents", ()))
+        how = self.stamp.settings.get("retrieval")  # a case file may have anything there
+        names = how.get("documents") if isinstance(how, dict) else ()
+        return tuple(map(str, names)) if isinstance(names, (list, tuple)) else ()
 
     def analysis(self, name: str) -> Analysis | None:
         """The analysis of that id; None without one."""

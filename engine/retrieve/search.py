@@ -108,16 +108,21 @@ def search_many(collection: Collection, questions: Sequence[str], how: Retrieval
     snapshot = collection.snapshot()
     if not snapshot.passages:
         return [[] for _ in questions]
+    chosen = rows_of_documents(snapshot, how.documents)
     vectors = collection.embedder.embed(list(questions)) if how.mode != "bm25" else [None] * len(questions)
-    return [_search(collection, snapshot, q, v, how) for q, v in zip(questions, vectors, strict=True)]
+    return [_search(collection, snapshot, q, v, how, chosen) for q, v in zip(questions, vectors, strict=True)]
 
 
 def _search(
-    collection: Collection, snapshot: Snapshot, question: str, vector: Floats | None, how: Retrieval
+    collection: Collection,
+    snapshot: Snapshot,
+    question: str,
+    vector: Floats | None,
+    how: Retrieval,
+    rows: NDArray[np.intp] | None,
 ) -> list[Hit]:
-    """One question whose vector is known (None for BM25 alone)."""
+    """One question whose vector is known (None for BM25 alone), among `rows` (None: all)."""
     words = None if how.mode == "dense" else bm25.index_of(collection.folder, snapshot)
-    rows = rows_of_documents(snapshot, how.documents)
     if vector is None:
         if rows is None and words is not None:
             rows = words.best(question, how.k)

@@ -38,6 +38,7 @@ EXPECTED = {
     "attr-rag": ("retrieve", "align", "re-rank", "occlusion by regeneration", "selection", "final answer"),
 }
 TRIES = "questions_to_try"
+FEW_NAMED = 3  # of the chosen documents, in a line
 MOST_NAMED = 1_000  # documents that are offered by name; of a larger corpus their names are typed
 UNCLOSED = re.compile(
     r"\s*\[[\w, ;-]{0,20}$"
@@ -155,7 +156,7 @@ def question_fields(case: Case | None) -> None:
         questions_to_try(corpus)
         draw_models_line()
     if documents:
-        note(f"Only these documents are searched: {', '.join(documents)}")
+        note(f"Only these documents are searched: {in_short(documents)}")
     question = st.text_area(
         "Question",
         key="question",
@@ -209,6 +210,12 @@ def documents_to_search(corpus: str, size: int) -> list[str]:
     )
 
 
+def in_short(names: Sequence[str]) -> str:
+    """The first few names, and how many others there are."""
+    others = len(names) - FEW_NAMED
+    return ", ".join([*names[:FEW_NAMED], *([f"{others:,} others"] if others > 0 else [])])
+
+
 def questions_to_try(corpus: str) -> None:
     """Offer the questions that come with a sample corpus."""
     questions = next((sample.questions for sample in SAMPLES if sample.name == corpus), ())
@@ -251,7 +258,7 @@ if running:
 elif case is not None:
     st.divider()
     if case.corpus:  # the form above may have another one chosen
-        only = f", documents {' and '.join(case.searched)}" if case.searched else ""
+        only = f", documents {in_short(case.searched)}" if case.searched else ""
         note(f"{'Audited with' if case.origin == 'imported' else 'Asked of'} the corpus “{case.corpus}”{only}")
     verdict = case_head(case)
     if doubt := doubted(case, chosen_settings().retrieval):

@@ -71,7 +71,7 @@ def test_a_question_of_chosen_documents_cites_those_alone(app, page, look):
     page.get_by_label("Question", exact=True).fill("Who made paracetamol?")
     page.get_by_role("button", name="Ask Shortcut").click()
     expect(page.get_by_role("heading", name="Who made paracetamol?")).to_be_visible()
-    said = page.get_by_text("documents acetaminophen_history.md and caffeine_*")
+    said = page.get_by_text("documents acetaminophen_history.md, caffeine_*")
     expect(said.first).to_be_visible()
     expect(said).to_have_count(1)  # the page as it was before the redraw is gone
     page.get_by_text("Ask another question").click()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from engine.core.values import Passage
+from engine.core.values import Answer, Case, Passage, Stamp
 
 ENGINE = Path(__file__).resolve().parents[2] / "engine"
 FIRST_USE = """
@@ -65,3 +65,12 @@ def test_a_passages_label_is_read_from_it_and_not_stored():
     titled = Passage(id="a", document="iron.txt", title="Iron", ordinal=0, start=0, end=4, text="Iron")
     assert (titled.label, replace(titled, title="").label) == ("Iron", "iron.txt")
     assert "label" not in titled.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("retrieval", "names"),
+    [({"documents": ["a", "b*"]}, ("a", "b*")), ({"documents": "abc"}, ()), ({"documents": [3]}, ("3",)), ("x", ())],
+)
+def test_the_documents_that_were_searched_are_names_whatever_a_case_file_has(retrieval, names):
+    stamp = Stamp(model="m", settings={"retrieval": retrieval})
+    assert Case(id="c", question="q", passages=(), answer=Answer(text=""), stamp=stamp).searched == names
