@@ -35,6 +35,7 @@ from engine.studies.catalogue import study_of
 from engine.studies.config import parse_config
 from engine.studies.evaluate import Evaluation, RunManifest, compare_runs, opened
 from engine.studies.library import CASES, SHIPPED
+from engine.studies.plan import scaled
 from engine.studies.run import Journal
 from engine.studies.tables import rounded, to_markdown
 from engine.studies.values import Row, StudyTable, Unit
@@ -84,7 +85,8 @@ def ship(folder: Path, target: Path, cases: bool) -> str:
     there = {path.stem for path in folder.glob("cases/*.json")} if cases else set()
     kept = [bare(rows[unit], public, there) for unit in units]
     (target / "config.toml").write_text(text, encoding="utf-8")
-    shipped = msgspec.structs.replace(manifest, units=units, departures=departures)
+    cost = scaled(manifest.cost, len(units) / len(manifest.units))
+    shipped = msgspec.structs.replace(manifest, units=units, departures=departures, cost=cost)
     (target / "run.json").write_bytes(msgspec.json.encode(shipped) + b"\n")
     rows_of = b"".join(msgspec.json.encode(row) + b"\n" for row in kept)
     Journal(target).packed.write_bytes(lzma.compress(rows_of))

@@ -149,7 +149,7 @@ def _cost_and_start(config: Config, text: str) -> str | None:
 def _cost(config: Config, watch: Watch) -> tuple[Plan, Estimate, str]:
     """The plan, its largest cost, and how long it will take: read once, as all earlier runs are looked at."""
     planned, cost = cost_of(config, watch)
-    return planned, cost, ahead(planned)
+    return planned, cost, ahead(planned, cost)
 
 
 def _say_cost(planned: Plan, cost: Estimate, time: str) -> None:

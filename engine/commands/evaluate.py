@@ -64,10 +64,10 @@ def _say_cost(plan: Plan, cost: Estimate) -> None:
     from engine.studies.library import ahead  # loads pandas too
 
     parts = [f"{value:,} {name}" for name, value in cost.to_dict().items() if value]
-    left = ", ".join(parts) or "no model calls"
-    click.echo(f"{len(plan.units)} units of {plan.study.name}. Left to do, at most: {left}.", err=True)
-    if known := ahead(plan):
-        click.echo(f"All of it: {known}", err=True)
+    most = ", ".join(parts) or "no model calls"
+    click.echo(f"{len(plan.units)} units of {plan.study.name} left to do. At most: {most}.", err=True)
+    if known := ahead(plan, cost):
+        click.echo(known, err=True)
 
 
 def _teller() -> Callable[[Progress], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -78,8 +79,8 @@ def evaluate(
 ) -> Evaluation:
     """Run the config in `text`, or resume the run in `folder`, and write its tables and figures.
 
-    `on_cost` gets the plan and the most that the units left will take before the first one starts; it may raise
-    `Cancelled`. Raises `InputError` for another config, other data or a folder in use; and what `Run.go` raises.
+    `on_cost` gets the plan of the units left and the most that they will take before the first one starts; it may
+    raise `Cancelled`. Raises `InputError` for another config, other data or a folder in use; and what `Run.go` raises.
     """
     control, config = control or Control(), parse_config(text)
     check_folder(folder, resume)
@@ -98,7 +99,7 @@ def evaluate(
             cost = estimate(planned, own, waiting)
             _begin(planned, text, folder, cost)
             if on_cost is not None:
-                on_cost(planned, cost)
+                on_cost(dataclasses.replace(planned, units=tuple(waiting)), cost)
             if run.waiting:
                 with closing(_pool(run, workers, on, tools)) as pool:
                     run.go(pool)

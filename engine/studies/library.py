@@ -9,7 +9,7 @@ import contextlib
 import re
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from engine.studies.plan import Plan
 from engine.studies.pools import at_once
 from engine.studies.run import Journal
 from engine.studies.summary import by_method
-from engine.studies.values import Row
+from engine.studies.values import Estimate, Row, Unit
 
 SHIPPED = ASSETS / "evaluations"
 FIRST = "attr-rag-ten-capable"  # a table of the first of the papers, by the larger model
@@ -106,11 +106,12 @@ def runs() -> list[Listed]:
     ]
 
 
-def ahead(planned: Plan) -> str:
+def ahead(planned: Plan, cost: Estimate) -> str:
     """How long a plan will take with one worker, as a sentence; empty where no earlier run tells of each method.
 
     That is a run of the same study by the same models on the same kind of device. A method's units take their mean
-    there, as many of them at a time; one of the same data comes before one of this machine.
+    there, as many of them at a time; one of the same data comes before one of this machine. With other data or
+    settings a unit takes as many times longer as `cost`, the most that the plan takes, has more tokens per unit.
     """
     wanted, writes = planned.config, planned.writes(planned.units)
     counts = Counter(unit.method for unit in planned.units)
@@ -124,14 +125,21 @@ def ahead(planned: Plan) -> str:
         run = f"{folder.name} ({', '.join(differs)})" if differs else folder.name
         for method, own in by_method(rows, counts).items():
             seconds = counts[method] * sum(row.cost.seconds for row in own) / len(own) / at_once(config, writes)
+            seconds *= 1 if alike else _longer(cost.tokens, planned.units, manifest)
             if method not in nearest or (alike, not shipped) > nearest[method][0]:
                 nearest[method] = (alike, not shipped), seconds, run
     paces = [nearest[method] for method in counts if method in nearest]
-    if len(paces) < len(counts):
+    if not paces or len(paces) < len(counts):
         return ""
     runs = dict.fromkeys(run for *_, run in paces)
     said = about(sum(seconds for _, seconds, _ in paces))
     return f"About {said} with one worker, at the pace of {' and '.join(runs)}."
+
+
+def _longer(tokens: int, units: Sequence[Unit], manifest: RunManifest) -> float:
+    """How many times the tokens per unit of a run these units have; 1 where one of the two has none."""
+    there = manifest.cost.tokens / len(manifest.units)
+    return tokens / len(units) / there if tokens and there else 1.0
 
 
 def _comparable(manifest: RunManifest, config: Config, wanted: Config) -> bool:

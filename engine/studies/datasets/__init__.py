@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from engine.core.errors import FileError, InputError, RecordError
 from engine.studies.datasets import choices, long_answers, open_questions, own
-from engine.studies.datasets.files import DataSource, Layout, records, stratified
+from engine.studies.datasets.files import DataSource, Layout, fewer, records, stratified
 from engine.studies.example import Example
 
 LAYOUTS: Mapping[str, Layout] = {
@@ -55,12 +55,12 @@ def load(
 
     `limit` keeps that many, drawn by `seed` (which also shuffles GPQA's options). `corpus` names the collection that is
     searched, where the set has none of its own. `per_stratum` keeps questions of mixed relevance only, that many of
-    each third of the share that is relevant, interleaved. `passages`: so many of each question's, in file order (ALCE's
-    papers read five of its hundred). Raises `FileError`, `RecordError` with file and line.
+    each third of the share that is relevant, interleaved. `passages`: so many of each question's (`fewer`). Raises
+    `FileError`, `RecordError` with file and line.
     """
     examples = _read(name_or_path, layout, seed)
     if passages:
-        examples = (replace(e, passages=e.passages[:passages]) for e in examples)
+        examples = (fewer(e, passages) for e in examples)
     if corpus:
         examples = (replace(e, corpus=e.corpus or corpus) for e in examples)
     examples = _unique(examples)

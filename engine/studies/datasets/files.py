@@ -206,6 +206,16 @@ def stratum(example: Example) -> str | None:
     return None if share in (0, 1) else STRATA[min(int(share * 3), 2)]
 
 
+def fewer(example: Example, count: int) -> Example:
+    """The example with `count` of its passages, in their order: those labelled relevant before the others.
+
+    The first ones (ALCE's papers read five of its hundred) where it brings an answer, whose citations count them.
+    """
+    given = example.passages
+    wanted = sorted(range(len(given)), key=lambda i: not (given[i].relevant or example.answer))
+    return msgspec.structs.replace(example, passages=tuple(given[i] for i in sorted(wanted[:count])))
+
+
 def stratified(examples: Sequence[Example], each: int, seed: int) -> Iterator[Example]:
     """At most `each` of every stratum, drawn by the seed: low, medium, high, low, ..."""
     draw = random.Random(seed)

@@ -16,7 +16,7 @@ def test_a_preset_by_name_says_its_cost_and_leaves_tables(sample_home, tmp_path)
     assert done.exit_code == 0, done.output
     summary = json.loads(done.stdout.splitlines()[-1])["summary"]
     assert summary["units"] == 24 and summary["failed"] == 0 and summary["model"] == "reader"
-    assert "Left to do, at most: no model calls." in done.stderr
+    assert "24 units of attr-rag-chunks left to do. At most: no model calls." in done.stderr
     assert any("Fig. 1a" in note for note in summary["notes"])
     assert (tmp_path / "run" / "tables" / "by_depth.csv").read_text().startswith("k (passages)")
     assert [figure.rsplit("/", 1)[-1] for figure in summary["figures"]] == ["fig_1b.json"]

@@ -331,6 +331,13 @@ def test_of_each_question_so_many_passages_are_kept(tmp_path):
     assert [passage.text for passage in found.passages] == [f"p{i}" for i in range(5)]
 
 
+def test_relevant_passages_are_kept_before_others_unless_an_answer_counts_them(tmp_path):
+    marks = [{"text": f"p{i}", "relevant": i in (2, 4)} for i in range(6)]
+    rows = [{"question": "a?", "passages": marks}, {"question": "b?", "passages": marks, "answer": "p2 [cite_3]."}]
+    found = [[passage.text for passage in example.passages] for example in load(written(tmp_path, rows), passages=3)]
+    assert found == [["p0", "p2", "p4"], ["p0", "p1", "p2"]]
+
+
 def test_the_worlds_bring_what_their_studies_need():
     chemistry, bank, primer = (list(load(name)) for name in WORLDS[:3])
     assert [len(chemistry), len(bank), len(primer)] == [103, 28, 122]

@@ -16,17 +16,17 @@ from engine.cases.store import CaseStore
 from engine.core.errors import BudgetSpent, Cancelled, CorpusNotFound, InputError, ModelError, StorageError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
-from engine.core.values import Answer, Case, Hit, Passage, Prompt, Stamp
+from engine.core.values import Answer, Case, Hit, Passage, Prompt, Stamp, decoded
 from engine.models.registry import add_model
 from engine.studies.config import parse_config, read_config
-from engine.studies.evaluate import evaluate, hashes_of, opened
+from engine.studies.evaluate import RunManifest, evaluate, hashes_of, opened
 from engine.studies.example import Example
 from engine.studies.library import SHIPPED, ahead, evaluations, take_in
 from engine.studies.plan import check_corpora, plan, prepare
 from engine.studies.pools import Done, Lost, Performer, Processes, Stopped, Threads, at_once
 from engine.studies.run import Control, Journal, Run
 from engine.studies.tools import StudyTools
-from engine.studies.values import Failure, Found, Row, Unit
+from engine.studies.values import Estimate, Failure, Found, Row, Unit
 
 
 def timeless(rows):
@@ -256,12 +256,20 @@ def test_the_time_ahead_is_the_pace_of_the_run_most_like_the_plan(sample_home, r
         text = (folder / "config.toml").read_text()
         lines = [msgspec.json.encode(replace(row, cost=replace(row.cost, seconds=seconds))) + b"\n" for row in rows]
         (folder / "units.jsonl").write_bytes(b"".join(lines))
+        made = folder / "run.json"
+        manifest = decoded(made.read_bytes(), RunManifest)
+        made.write_bytes(msgspec.json.encode(replace(manifest, cost=Estimate(tokens=600))))  # 100 a unit
         if name == "other-data":
             (folder / "config.toml").write_text(text.replace('mode = "bm25"', 'mode = "dense"'))
-    assert ahead(plan(parse_config(retrieval(4)))) == "About 40 s with one worker, at the pace of first."  # 12 units
+    same = plan(parse_config(retrieval(4)))
+    assert ahead(same, Estimate()) == "About 40 s with one worker, at the pace of first."  # 12 units
     dense = retrieval(1).replace('mode = "bm25"', 'mode = "hybrid"')
-    assert "(other data or settings)" in ahead(plan(parse_config(dense)))
-    assert ahead(plan(parse_config(retrieval(1).replace('"reader"', '"embedded"')))) == ""
+    other = plan(parse_config(dense))  # 3 units
+    said = "with one worker, at the pace of other-data (other data or settings)."
+    assert ahead(other, Estimate()) == f"About 2 min {said}"
+    assert ahead(other, Estimate(tokens=600)) == f"About 5 min {said}"
+    assert ahead(dataclasses.replace(other, units=()), Estimate()) == ""
+    assert ahead(plan(parse_config(retrieval(1).replace('"reader"', '"embedded"'))), Estimate()) == ""
 
 
 def test_units_that_write_go_by_the_batch_and_those_that_do_not_one_by_one():
