@@ -30,6 +30,7 @@ _BRACKET = re.compile(  # or a pair of dashes
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
 _KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
+_LABELLED = re.compile(r"([^\W\d][^:,;]{0,30}?)\s?: (?=\S)")  # "Korean: 대구텍"
 _DAY = r"((?:c\.\s?)?(?:\d\d? )?(?:[A-Z][a-z]+\.? )?(?:\d\d?, )?\d{3,4})"
 _ASKING = ("WDT", "WP", "WP$")  # "(which is old)"
 _LIFE = re.compile(rf"{_DAY}\s*[-–]\s*{_DAY}")  # "April 28, 1930 – August 3, 1983"
@@ -37,9 +38,10 @@ _COUNT = re.compile(r"\d|No\.")  # "3 gold", "No. 11"
 _COUNTED = re.compile(r"\d[^\s,()]*(?: [^\s,()]+){0,2}$")  # "371 feet"
 _PLACE = r"(?:(?:pp?|ss?|secs?|ch|arts?|paras?|figs?|tabs?|eqs?)\.|§+|(?i:page|section|chapter|article|table|figure)s?)"
 _UNNAMED = "|".join((*MONTHS, "Spring", "Summer", "Autumn", "Winter"))
-_REFERENCE = re.compile(  # "see Table 2", "the lease, s. 4", "Moreno 2018", not "May 2018"
+_REFERENCE = re.compile(  # "see Table 2", "the lease, s. 4", "Moreno 2018", not "May 2018"; the sounds of a word
     rf"(?i:sources?|references?|see|cf\.):? .*|(?:.*, )?{_PLACE}\s?[\dIVX][\w.\-–, ]*"
     rf"|(?!(?:{_UNNAMED})\b)[A-Z](?:[^,;()\d]{{0,60}},|[\w'’-]+(?: et al\.?| (?:and|&) [A-Z][\w'’-]+)?) \d{{4}}[a-z]?"
+    r"|.*[\u0250-\u02ff].*"
 )
 
 
@@ -132,7 +134,9 @@ def _is_of_another(noun: Token, content: str) -> bool:
     named = {word.pos_ for word in inside} == {"PROPN"}
     place = named and noun.ent_type_ == "GPE" and not _spelled_out(noun, content)
     year = YEAR.fullmatch(content) and noun.ent_type_ in ("GPE", "LOC", "PERSON")
-    day = {word.ent_type_ for word in inside} == {"DATE"} and not _LIFE.fullmatch(content)
+    kinds = {word.ent_type_ for word in inside}
+    dated = kinds == {"DATE"} or ("DATE" in kinds and inside[0].pos_ == "PROPN")  # "Ann Lee (Cork, 4 May 1979 – ...)"
+    day = dated and not _LIFE.fullmatch(content)
     actor = named if len(content.split()) > 1 else content.islower()  # "Ann Lee (left)": in a picture
     return bool(year) or place or (noun.ent_type_ == "PERSON" and (day or actor))
 
@@ -175,6 +179,11 @@ def aside(
         since, until = (Inserted(life.group(n), at + life.start(n)) for n in (1, 2))
         lived = "lived" if noun.ent_type_ == "PERSON" else link.replace("is", "was")
         return Statement(noun, (*named, Inserted(f"{lived} from"), since, Inserted("to"), until))
+    if label := _LABELLED.match(content):  # "the Korean for TaeguTec is 대구텍", "the order number of the mill is 7"
+        value = [word for word in words if word.start >= at + label.end()]
+        language = any(word.ent_type_ in ("NORP", "LANGUAGE") for word in parse(label.group(1)) or ())
+        led = (Inserted("the"), Inserted(label.group(1), at), Inserted("for" if language else "of"))
+        return Statement(noun, (*led, *named, Inserted("is"), *value))
     link += " from" if YEAR.fullmatch(content) else ""
     return Statement(noun, (*named, Inserted(link), *words))
 

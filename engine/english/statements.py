@@ -70,6 +70,7 @@ _TIMED = word_set("when while where")  # what they open is so in the past, or be
 _RESTING = word_set("in on at near under within")  # not "to Cork, where", "from Cork, where"
 _ASKING = word_set("must should shall")
 _CHOOSING = word_set("whichever whatever whoever whomever")
+_SUFFIXES = word_set("jr sr ii iii iv esq inc ltd llc plc corp co gmbh")  # of a name: "Ann Lee, Jr., is"
 _BOUNDED = word_set("no every each any all those few only whoever whatever anyone everyone")
 _WITH_ARTICLE = ("States", "Kingdom", "Netherlands", "Republic", "Emirates", "Philippines")
 _PLACED = ("GPE", "LOC", "FAC", "ORG")  # what a country or town behind a comma is the place of
@@ -222,7 +223,7 @@ class Sentence:
         makers: dict[str, Callable[[Token], Statement]] = {
             "relative": self._relative,
             "participle": lambda verb: self._predication(verb, _told_of(verb)),
-            "apposition": lambda noun: self._predication(noun, noun.head),
+            "apposition": lambda noun: self._predication(noun, identified(noun.head)),
             "clause": lambda verb: Statement(verb, self.below(verb)[1:]),
             "adverbial": lambda verb: self._predication(verb, subject_of(verb.head)),
         }
@@ -388,7 +389,7 @@ def _is_apposition(noun: Token) -> bool:
     """Does the noun behind a comma say what the one before it is, and neither an amount nor a part of a list?"""
     listed = is_instruction(noun.sent.root) or is_listed(noun)  # "add salt, water"
     measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (noun, noun.head))
-    named = {noun.pos_, noun.head.pos_} <= {"NOUN", "PROPN"}
+    named = {noun.pos_, noun.head.pos_} <= {"NOUN", "PROPN"} and noun.lower_.rstrip(".") not in _SUFFIXES
     return named and not (listed or measures or is_torn(noun) or _is_misread(noun))
 
 
