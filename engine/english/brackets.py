@@ -30,6 +30,7 @@ _BRACKET = re.compile(  # or a pair of dashes
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
 _KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
+_SOUNDS = re.compile(r"[\u0250-\u02ff]")  # "Wien [ˈviːn]"
 _LABELLED = re.compile(r"([^\W\d][^:,;]{0,30}?)\s?: (?=\S)")  # "Korean: 대구텍"
 _DAY = r"((?:c\.\s?)?(?:\d\d? )?(?:[A-Z][a-z]+\.? )?(?:\d\d?, )?\d{3,4})"
 _ASKING = ("WDT", "WP", "WP$")  # "(which is old)"
@@ -38,10 +39,9 @@ _COUNT = re.compile(r"\d|No\.")  # "3 gold", "No. 11"
 _COUNTED = re.compile(r"\d[^\s,()]*(?: [^\s,()]+){0,2}$")  # "371 feet"
 _PLACE = r"(?:(?:pp?|ss?|secs?|ch|arts?|paras?|figs?|tabs?|eqs?)\.|§+|(?i:page|section|chapter|article|table|figure)s?)"
 _UNNAMED = "|".join((*MONTHS, "Spring", "Summer", "Autumn", "Winter"))
-_REFERENCE = re.compile(  # "see Table 2", "the lease, s. 4", "Moreno 2018", not "May 2018"; the sounds of a word
+_REFERENCE = re.compile(  # "see Table 2", "the lease, s. 4", "Moreno 2018", not "May 2018"
     rf"(?i:sources?|references?|see|cf\.):? .*|(?:.*, )?{_PLACE}\s?[\dIVX][\w.\-–, ]*"
     rf"|(?!(?:{_UNNAMED})\b)[A-Z](?:[^,;()\d]{{0,60}},|[\w'’-]+(?: et al\.?| (?:and|&) [A-Z][\w'’-]+)?) \d{{4}}[a-z]?"
-    r"|.*[\u0250-\u02ff].*"
 )
 
 
@@ -89,6 +89,7 @@ def _qualifies(content: str, counted: bool) -> bool:
     opening = any(w.tag_ in _ASKING or (w.pos_ in kinds and not _is_told(content)) for w in inside[:1] if not lettered)
     opening |= len(inside) == 1 and content.isascii() and inside[0].pos_ in ("ADJ", "INTJ")  # "Ann Lee (right)"
     opening |= "=" in content  # "(n = 38)"
+    opening &= not _SOUNDS.search(content)
     amount = _COUNT.match(content) and not (counted or YEAR.fullmatch(content) or _LIFE.fullmatch(content))
     return opening or bool(amount) or _KEPT.fullmatch(content) is not None
 
@@ -145,7 +146,8 @@ def _named_before(last: Token, content: str) -> Token | None:
     """The noun that brackets are about, whose last word is before them; that of "Toy Story 3", None of "at pH 7"."""
     numbered = last.pos_ == "NUM" and last.ent_type_ != "DATE" and last.head.i == last.i - 1
     noun = last.head if numbered and (content[0].isalpha() or YEAR.fullmatch(content)) else last
-    return noun if noun.pos_ in ("NOUN", "PROPN") and not _is_of_another(last, content) else None
+    about = _SOUNDS.search(content) or not _is_of_another(last, content)
+    return noun if noun.pos_ in ("NOUN", "PROPN") and about else None
 
 
 def aside(
@@ -179,12 +181,12 @@ def aside(
         since, until = (Inserted(life.group(n), at + life.start(n)) for n in (1, 2))
         lived = "lived" if noun.ent_type_ == "PERSON" else link.replace("is", "was")
         return Statement(noun, (*named, Inserted(f"{lived} from"), since, Inserted("to"), until))
-    if label := _LABELLED.match(content):  # "the Korean for TaeguTec is 대구텍", "the order number of the mill is 7"
+    if not told and (label := _LABELLED.match(content)):  # "the Korean for TaeguTec is 대구텍"
         value = [word for word in words if word.start >= at + label.end()]
         language = any(word.ent_type_ in ("NORP", "LANGUAGE") for word in parse(label.group(1)) or ())
         led = (Inserted("the"), Inserted(label.group(1), at), Inserted("for" if language else "of"))
         return Statement(noun, (*led, *named, Inserted("is"), *value))
-    link += " from" if YEAR.fullmatch(content) else ""
+    link += " from" if YEAR.fullmatch(content) else " pronounced" if _SOUNDS.search(content) else ""
     return Statement(noun, (*named, Inserted(link), *words))
 
 

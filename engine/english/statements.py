@@ -223,7 +223,7 @@ class Sentence:
         makers: dict[str, Callable[[Token], Statement]] = {
             "relative": self._relative,
             "participle": lambda verb: self._predication(verb, _told_of(verb)),
-            "apposition": lambda noun: self._predication(noun, identified(noun.head)),
+            "apposition": lambda noun: self._predication(noun, _told_by(noun)),
             "clause": lambda verb: Statement(verb, self.below(verb)[1:]),
             "adverbial": lambda verb: self._predication(verb, subject_of(verb.head)),
         }
@@ -389,8 +389,9 @@ def _is_apposition(noun: Token) -> bool:
     """Does the noun behind a comma say what the one before it is, and neither an amount nor a part of a list?"""
     listed = is_instruction(noun.sent.root) or is_listed(noun)  # "add salt, water"
     measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (noun, noun.head))
-    named = {noun.pos_, noun.head.pos_} <= {"NOUN", "PROPN"} and noun.lower_.rstrip(".") not in _SUFFIXES
-    return named and not (listed or measures or is_torn(noun) or _is_misread(noun))
+    named = {noun.pos_, noun.head.pos_} <= {"NOUN", "PROPN"}
+    suffix = noun.left_edge == noun and noun.lower_.rstrip(".") in _SUFFIXES
+    return named and not (suffix or listed or measures or is_torn(noun) or _is_misread(noun))
 
 
 def _is_misread(apposition: Token) -> bool:
@@ -447,6 +448,12 @@ def _told_of(participle: Token) -> Token:
         while noun.dep_ == "pobj" and noun.head.head.pos_ in (*NAMING, "NUM"):
             noun = first_conjunct(noun.head.head)
     return identified(participle.head if identified(noun) == noun else noun)
+
+
+def _told_by(apposition: Token) -> Token:
+    """The noun that an apposition describes: behind "Ann is a clerk," the subject, not behind "The clerk is Ann,"."""
+    noun = apposition.head
+    return identified(noun) if noun.pos_ == "NOUN" and is_indefinite(noun) else noun
 
 
 def _auxiliary(root: Token, noun: Token, *, series: bool) -> str:
