@@ -30,7 +30,7 @@ _BRACKET = re.compile(  # or a pair of dashes
 _NAME_BEFORE = re.compile(r"[A-Z]\w*(?:\s+\([^()]*\))*$")  # "the Care (Scotland) Act"
 _NAME_AFTER = re.compile(r"(?:\s+\([^()]*\))*\s+[A-Z]")
 _KEPT = re.compile(r"[a-z]|[ivx]+|\d{1,2}|\d{4}\s*[-–]\s*\d{4}", re.IGNORECASE)  # "(b)", "(3)", "(1914–1953)"
-_SOUNDS = re.compile(r"[\u0250-\u02ff]")  # "Wien [ˈviːn]"
+_SOUNDS = re.compile("[ˈˌː]")  # "Wien [ˈviːn]"; other phonetic letters are in names, too
 _LABELLED = re.compile(r"([^\W\d][^:,;]{0,30}?)\s?: (?=\S)")  # "Korean: 대구텍"
 _DAY = r"((?:c\.\s?)?(?:\d\d? )?(?:[A-Z][a-z]+\.? )?(?:\d\d?, )?\d{3,4})"
 _ASKING = ("WDT", "WP", "WP$")  # "(which is old)"
@@ -182,6 +182,8 @@ def aside(
         lived = "lived" if noun.ent_type_ == "PERSON" else link.replace("is", "was")
         return Statement(noun, (*named, Inserted(f"{lived} from"), since, Inserted("to"), until))
     if not told and (label := _LABELLED.match(content)):  # "the Korean for TaeguTec is 대구텍"
+        if any(word.dep_ in SUBJECTS for word in parse(content[label.end() :]) or ()):
+            return None  # "note: prices may vary"
         value = [word for word in words if word.start >= at + label.end()]
         language = any(word.ent_type_ in ("NORP", "LANGUAGE") for word in parse(label.group(1)) or ())
         led = (Inserted("the"), Inserted(label.group(1), at), Inserted("for" if language else "of"))

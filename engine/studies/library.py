@@ -119,7 +119,7 @@ def ahead(planned: Plan, cost: Estimate) -> str:
     for folder, manifest, config, rows in readable():
         if not _comparable(manifest, config, wanted):
             continue
-        alike = all(getattr(config, n) == getattr(wanted, n) for n in ("data", "settings", "options", "paper"))
+        alike = all(getattr(config, n) == getattr(wanted, n) for n in ("data", "load", "settings", "options", "paper"))
         shipped = folder.parent == SHIPPED
         differs = ["another machine"] * shipped + ["other data or settings"] * (not alike)
         run = f"{folder.name} ({', '.join(differs)})" if differs else folder.name

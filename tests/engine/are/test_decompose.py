@@ -989,6 +989,10 @@ def test_a_condition_is_not_cut_off_from_the_second_clause_that_it_holds_for():
         ),
         ("Ann Lee (died in 1990) was a clerk.", ["Ann Lee (died in 1990) was a clerk"]),
         ("The mill (order number: 7) was sold.", ["The mill was sold", "the order number of the mill is 7"]),
+        (
+            "The mill (note: prices may vary) was sold.",
+            ["The mill was sold", "The mill (note: prices may vary) was sold"],
+        ),
         ("Wien [ˈviːn] is a city.", ["Wien is a city", "Wien is pronounced ˈviːn"]),
         (
             "Ann Lee (Cork, April 4, 1979 – New York, May 2, 2008) was a clerk.",

@@ -264,6 +264,8 @@ def test_the_time_ahead_is_the_pace_of_the_run_most_like_the_plan(sample_home, r
     same = plan(parse_config(retrieval(4)))
     assert ahead(same, Estimate()) == "About 40 s with one worker, at the pace of first."  # 12 units
     dense = retrieval(1).replace('mode = "bm25"', 'mode = "hybrid"')
+    cut = plan(parse_config(f"{retrieval(4)}\n[load]\npassages = 1\n"))
+    assert "(other data or settings)" in ahead(cut, Estimate())
     other = plan(parse_config(dense))  # 3 units
     said = "with one worker, at the pace of other-data (other data or settings)."
     assert ahead(other, Estimate()) == f"About 2 min {said}"
